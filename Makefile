@@ -1,0 +1,44 @@
+EXTENSION = ingest_tools
+MODULE_big = ingest_tools
+PGFILEDESC = "ingest_tools - ways to load rows, and what each costs"
+
+OBJS = \
+	$(WIN32RES) \
+	src/bench.o \
+	src/clone.o \
+	src/csv.o \
+	src/generate.o \
+	src/ingest_tools.o \
+	src/load.o \
+	src/options.o \
+	src/parse.o \
+	src/report.o \
+	src/session.o \
+	src/source.o \
+	src/strategy.o \
+	src/usage.o \
+	src/usage_wal.o \
+	src/waits.o \
+	src/write_copy.o \
+	src/write_insert.o \
+	src/write_rows.o
+SHLIB_LINK = -lcsv
+
+# The control file is the one source of the version.
+INGEST_VERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" ingest_tools.control)
+PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
+
+# A file in sql/ with "--" in its name is an extension script, any other is a
+# test.
+DATA = sql/ingest_tools--1.0.sql
+
+SQL_TESTS = strategies
+REGRESS = $(SQL_TESTS)
+REGRESS_OPTS = --load-extension=ingest_tools
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# Packaged servers are built without dependency tracking.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)

@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * source.h
+ *		Bytes in: a server file, the output of a program, the rows of a query.
+ *
+ * Whatever the source, what comes out is bytes of CSV.  A query's rows are
+ * written as CSV in COPY's default dialect, NULL as an empty unquoted field
+ * and every other value quoted.
+ *
+ * IDENTIFICATION
+ *		src/source.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INGEST_SOURCE_H
+#define INGEST_SOURCE_H
+
+#include "postgres.h"
+
+#include "options.h"
+
+typedef enum IngestSourceKind
+{
+	INGEST_SOURCE_FILE,			/* a server file, or a byte range of one */
+	INGEST_SOURCE_PROGRAM,		/* standard output of a command */
+	INGEST_SOURCE_QUERY,		/* the rows of a SELECT, VALUES, WITH or TABLE */
+	INGEST_SOURCE_SPOOL,		/* rows we have put in a temporary file */
+} IngestSourceKind;
+
+/*
+ * Where the bytes are.  A spool is only ever named by our own code: its path
+ * needs no permission of the caller's.
+ */
+typedef struct IngestSourceSpec
+{
+	IngestSourceKind kind;
+	const char *text;			/* file name, command, query, or spool path */
+
+	/*
+	 * Byte range of a file or spool, both at record boundaries; end < 0 means
+	 * to the end of the file.  A range that does not begin at 0 has no header
+	 * line in it.
+	 */
+	int64		start;
+	int64		end;
+	int64		first_line;		/* line number of the first byte, from 1 */
+} IngestSourceSpec;
+
+/* A piece of a file that begins and ends at record boundaries. */
+typedef struct IngestSourceRange
+{
+	int64		start;
+	int64		end;
+	int64		first_line;
+	int64		rows;			/* records in it */
+} IngestSourceRange;
+
+typedef struct IngestSource IngestSource;
+
+/* in source.c */
+
+/*
+ * Read the user's one-string form: 'program:CMD', 'query:SQL' or text that
+ * begins with SELECT, VALUES, WITH or TABLE, and anything else is a file.
+ */
+extern IngestSourceSpec *ingest_source_spec(const char *text);
+
+/* Raise COPY's own error (42501 and its hint) if the caller may not read it. */
+extern void ingest_source_check_permission(const IngestSourceSpec *spec);
+
+/*
+ * Open, read, close.  The state is allocated in CurrentMemoryContext and
+ * whatever it holds open is closed when that context goes away, so an error
+ * needs no special care; a file survives the end of a transaction.
+ */
+extern IngestSource *ingest_source_begin(const IngestSourceSpec *spec,
+										 const IngestOptions *options);
+extern size_t ingest_source_read(IngestSource *source, char *buf, size_t len);
+extern int64 ingest_source_bytes_done(const IngestSource *source);
+extern int64 ingest_source_bytes_total(const IngestSource *source); /* 0: unknown */
+extern const IngestSourceSpec *ingest_source_get_spec(const IngestSource *source);
+extern void ingest_source_finish(IngestSource *source);
+
+#endif							/* INGEST_SOURCE_H */
