@@ -5,16 +5,27 @@ PGFILEDESC = "ingest_tools - ways to load rows, and what each costs"
 OBJS = \
 	$(WIN32RES) \
 	src/bench.o \
+	src/bench_measure.o \
+	src/bench_plan.o \
+	src/cleanup.o \
 	src/clone.o \
 	src/csv.o \
+	src/decode.o \
 	src/generate.o \
 	src/ingest_tools.o \
+	src/input.o \
 	src/load.o \
+	src/load_function.o \
+	src/load_sessions.o \
 	src/options.o \
 	src/parse.o \
+	src/progress.o \
 	src/report.o \
+	src/route.o \
+	src/scan.o \
 	src/session.o \
 	src/source.o \
+	src/spool.o \
 	src/strategy.o \
 	src/usage.o \
 	src/usage_wal.o \

@@ -18,8 +18,340 @@
 
 #include "postgres.h"
 
+#include "access/xlog.h"
+#include "commands/copy.h"
+#include "catalog/pg_namespace.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "parser/parse_node.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "utils/acl.h"
+
 #if PG_VERSION_NUM < 150000
 #error "ingest_tools needs PostgreSQL 15 or later"
+#endif
+
+/* BGWORKER_BYPASS_ROLELOGINCHECK: from 17. */
+#if PG_VERSION_NUM < 170000
+#define BGWORKER_BYPASS_ROLELOGINCHECK 0
+#endif
+
+/* CheckValidResultRel: mergeActions from 17, onConflictAction from 18. */
+static inline void
+CheckValidResultRelCompat(ResultRelInfo *resultRelInfo, CmdType operation,
+						  OnConflictAction onConflictAction,
+						  List *mergeActions)
+{
+#if PG_VERSION_NUM >= 180000
+	CheckValidResultRel(resultRelInfo, operation, onConflictAction,
+						mergeActions);
+#elif PG_VERSION_NUM >= 170000
+	(void) onConflictAction;
+	CheckValidResultRel(resultRelInfo, operation, mergeActions);
+#else
+	(void) onConflictAction;
+	(void) mergeActions;
+	CheckValidResultRel(resultRelInfo, operation);
+#endif
+}
+
+/* current_role_is_superuser: so called from 17. */
+#if PG_VERSION_NUM < 170000
+#define current_role_is_superuser session_auth_is_superuser
+#endif
+
+/* ExecGetRootToChildMap: from 16; before, a field set up with the partition. */
+#if PG_VERSION_NUM < 160000
+static inline TupleConversionMap *
+ExecGetRootToChildMap(ResultRelInfo *resultRelInfo, EState *estate)
+{
+	(void) estate;
+	return resultRelInfo->ri_RootToPartitionMap;
+}
+#endif
+
+/* ExecInitRangeTable: permInfos from 16, unpruned_relids from 18. */
+static inline void
+ExecInitRangeTableCompat(EState *estate, List *rangeTable, List *permInfos,
+						 Bitmapset *unpruned_relids)
+{
+#if PG_VERSION_NUM >= 180000
+	ExecInitRangeTable(estate, rangeTable, permInfos, unpruned_relids);
+#elif PG_VERSION_NUM >= 160000
+	(void) unpruned_relids;
+	ExecInitRangeTable(estate, rangeTable, permInfos);
+#else
+	(void) permInfos;
+	(void) unpruned_relids;
+	ExecInitRangeTable(estate, rangeTable);
+#endif
+}
+
+/* ExecInsertIndexTuples: onlySummarizing from 16. */
+static inline List *
+ExecInsertIndexTuplesCompat(ResultRelInfo *resultRelInfo,
+							TupleTableSlot *slot, EState *estate,
+							bool update, bool noDupErr, bool *specConflict,
+							List *arbiterIndexes, bool onlySummarizing)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExecInsertIndexTuples(resultRelInfo, slot, estate, update, noDupErr,
+								 specConflict, arbiterIndexes, onlySummarizing);
+#else
+	(void) onlySummarizing;
+	return ExecInsertIndexTuples(resultRelInfo, slot, estate, update, noDupErr,
+								 specConflict, arbiterIndexes);
+#endif
+}
+
+/*
+ * Time this process spent on reading and writing blocks of shared and local
+ * buffers, in milliseconds: one counter for both until 16.
+ */
+static inline double
+ingest_buffer_read_ms(const BufferUsage *usage)
+{
+#if PG_VERSION_NUM >= 170000
+	return INSTR_TIME_GET_MILLISEC(usage->shared_blk_read_time) +
+		INSTR_TIME_GET_MILLISEC(usage->local_blk_read_time);
+#else
+	return INSTR_TIME_GET_MILLISEC(usage->blk_read_time);
+#endif
+}
+
+static inline double
+ingest_buffer_write_ms(const BufferUsage *usage)
+{
+#if PG_VERSION_NUM >= 170000
+	return INSTR_TIME_GET_MILLISEC(usage->shared_blk_write_time) +
+		INSTR_TIME_GET_MILLISEC(usage->local_blk_write_time);
+#else
+	return INSTR_TIME_GET_MILLISEC(usage->blk_write_time);
+#endif
+}
+
+/*
+ * The right to read a server file or run a program: the error of COPY, with
+ * the reason in a detail from 16 on.
+ */
+#if PG_VERSION_NUM >= 160000
+#define ingest_copy_denied_message(old_text, new_text, may, role) \
+	(errmsg(new_text), \
+	 errdetail("Only roles with privileges of the \"%s\" role may %s.", role, may))
+#else
+#define ingest_copy_denied_message(old_text, new_text, may, role) \
+	(errmsg(old_text))
+#endif
+
+/* COPY's DEFAULT option: from 16; NULL if not given. */
+static inline const char *
+ingest_copy_default_marker(const CopyFormatOptions *format)
+{
+#if PG_VERSION_NUM >= 160000
+	return format->default_print;
+#else
+	(void) format;
+	return NULL;
+#endif
+}
+
+/* Does a line that holds only "\." end CSV data?  Until 17. */
+#define INGEST_COPY_CSV_END_MARKER	(PG_VERSION_NUM < 180000)
+
+/* COPY's FORCE_NOT_NULL * and FORCE_NULL *: from 17. */
+static inline bool
+ingest_copy_force_not_null_all(const CopyFormatOptions *format)
+{
+#if PG_VERSION_NUM >= 170000
+	return format->force_notnull_all;
+#else
+	(void) format;
+	return false;
+#endif
+}
+
+static inline bool
+ingest_copy_force_null_all(const CopyFormatOptions *format)
+{
+#if PG_VERSION_NUM >= 170000
+	return format->force_null_all;
+#else
+	(void) format;
+	return false;
+#endif
+}
+
+/* COPY's ON_ERROR option other than "stop": from 17. */
+static inline bool
+ingest_copy_ignores_errors(const CopyFormatOptions *format)
+{
+#if PG_VERSION_NUM >= 170000
+	return format->on_error != COPY_ON_ERROR_STOP;
+#else
+	(void) format;
+	return false;
+#endif
+}
+
+/*
+ * Page requests in this process's pending statistics of a relation; returns
+ * false if it has none.  find_tabstat_entry() returns the entry itself until
+ * 15, a palloc'd copy from 16 on, and the fields lost their prefix.
+ */
+static inline bool
+ingest_pending_blocks(Oid relid, int64 *fetched, int64 *hit)
+{
+	PgStat_TableStatus *entry = find_tabstat_entry(relid);
+
+	if (entry == NULL)
+		return false;
+#if PG_VERSION_NUM >= 160000
+	*fetched = entry->counts.blocks_fetched;
+	*hit = entry->counts.blocks_hit;
+	pfree(entry);
+#else
+	*fetched = entry->t_counts.t_blocks_fetched;
+	*hit = entry->t_counts.t_blocks_hit;
+#endif
+	return true;
+}
+
+/*
+ * WAL writes and syncs of the whole server and their microseconds, from the
+ * caller's statistics snapshot.  Until 17 they are in the WAL statistics, from
+ * 18 on in the I/O statistics.  These also count the initialization of new
+ * segments, in a context of its own, which is left out.
+ */
+static inline void
+ingest_wal_io_counts(int64 *writes, int64 *syncs,
+					 int64 *write_us, int64 *sync_us)
+{
+#if PG_VERSION_NUM >= 180000
+	PgStat_IO  *io = pgstat_fetch_stat_io();
+
+	*writes = *syncs = *write_us = *sync_us = 0;
+	for (int i = 0; i < BACKEND_NUM_TYPES; i++)
+	{
+		PgStat_BktypeIO *stats = &io->stats[i];
+
+		*writes += stats->counts[IOOBJECT_WAL][IOCONTEXT_NORMAL][IOOP_WRITE];
+		*syncs += stats->counts[IOOBJECT_WAL][IOCONTEXT_NORMAL][IOOP_FSYNC];
+		*write_us += stats->times[IOOBJECT_WAL][IOCONTEXT_NORMAL][IOOP_WRITE];
+		*sync_us += stats->times[IOOBJECT_WAL][IOCONTEXT_NORMAL][IOOP_FSYNC];
+	}
+#else
+	PgStat_WalStats *stats = pgstat_fetch_stat_wal();
+
+	*writes = stats->wal_write;
+	*syncs = stats->wal_sync;
+	*write_us = stats->wal_write_time;
+	*sync_us = stats->wal_sync_time;
+#endif
+}
+
+/* PG_MODULE_MAGIC_EXT: from 18. */
+#if PG_VERSION_NUM >= 180000
+#define INGEST_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "ingest_tools", .version = INGEST_VERSION)
+#else
+#define INGEST_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
+/*
+ * object_aclcheck: from 16; before, one function per kind of object.  Extend
+ * with the kinds that are needed.
+ */
+#if PG_VERSION_NUM < 160000
+static inline AclResult
+object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
+{
+	if (classid != NamespaceRelationId)
+		elog(ERROR, "unsupported object class %u", classid);
+	return pg_namespace_aclcheck(objectid, roleid, mode);
+}
+#endif
+
+/* Where a range table entry keeps the columns inserted: apart from 16 on. */
+static inline Bitmapset **
+ParseNamespaceItemInsertedCols(ParseNamespaceItem *nsitem)
+{
+#if PG_VERSION_NUM >= 160000
+	return &nsitem->p_perminfo->insertedCols;
+#else
+	return &nsitem->p_rte->insertedCols;
+#endif
+}
+
+/* ParseState.p_rteperminfos: from 16. */
+static inline List *
+ParseStatePermInfos(ParseState *pstate)
+{
+#if PG_VERSION_NUM >= 160000
+	return pstate->p_rteperminfos;
+#else
+	(void) pstate;
+	return NIL;
+#endif
+}
+
+/* pgstat_get_local_beentry_by_index: under another name until 15. */
+#if PG_VERSION_NUM < 160000
+#define pgstat_get_local_beentry_by_index(idx) \
+	pgstat_fetch_stat_local_beentry(idx)
+#endif
+
+/* Relation identity fields: "filenode" became "filelocator" in 16. */
+#if PG_VERSION_NUM < 160000
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
+#endif
+
+/* RelFileLocator: called RelFileNode until 15, with other field names. */
+#if PG_VERSION_NUM < 160000
+#include "storage/relfilenode.h"
+typedef RelFileNode RelFileLocator;
+#define RelFileLocatorEquals(a, b) RelFileNodeEquals(a, b)
+#else
+#include "storage/relfilelocator.h"
+#endif
+
+static inline RelFileLocator
+RelFileLocatorMake(Oid spcOid, Oid dbOid, Oid relNumber)
+{
+	RelFileLocator locator;
+
+#if PG_VERSION_NUM >= 160000
+	locator.spcOid = spcOid;
+	locator.dbOid = dbOid;
+	locator.relNumber = relNumber;
+#else
+	locator.spcNode = spcOid;
+	locator.dbNode = dbOid;
+	locator.relNode = relNumber;
+#endif
+	return locator;
+}
+
+/*
+ * SetAuthenticatedUserId: is_superuser until 16.  Minor releases older than
+ * November 2024 (CVE-2024-10978) have no such function.
+ */
+static inline void
+SetAuthenticatedUserIdCompat(Oid userid, bool is_superuser)
+{
+#if PG_VERSION_NUM >= 170000
+	(void) is_superuser;
+	SetAuthenticatedUserId(userid);
+#else
+	SetAuthenticatedUserId(userid, is_superuser);
+#endif
+}
+
+/* WAIT_EVENT_MESSAGE_QUEUE_RECEIVE: abbreviated until 16. */
+#if PG_VERSION_NUM < 170000
+#define WAIT_EVENT_MESSAGE_QUEUE_RECEIVE WAIT_EVENT_MQ_RECEIVE
 #endif
 
 #endif							/* INGEST_COMPAT_H */

@@ -71,6 +71,10 @@ typedef struct IngestOptions
 /* in options.c */
 extern void ingest_options_define_settings(void);
 extern IngestOptions *ingest_options_parse(const char *text);
+extern void ingest_options_use_dialect(IngestOptions *options,
+									   const char *copy_text);
+extern void ingest_options_remove_header(IngestOptions *options);
+extern char *ingest_options_text(const IngestOptions *options);
 extern const char *ingest_commit_mode_name(IngestCommitMode mode);
 extern IngestCommitMode ingest_commit_mode_lookup(const char *name);
 extern const char *ingest_index_mode_name(IngestIndexMode mode);

@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 
 #include "options.h"
+#include "scan.h"
 #include "source.h"
 
 typedef struct IngestParser IngestParser;
@@ -60,10 +61,35 @@ extern int64 ingest_parse_rows(const IngestParser *parser); /* rows handed out *
 extern bool ingest_parse_at_end(const IngestParser *parser);
 
 /*
+ * Whether a default that ingest_parse_slot() evaluates is volatile, nextval()
+ * apart: it may look at the target, so rows must not wait in a buffer.
+ */
+extern bool ingest_parse_volatile_defaults(const IngestParser *parser);
+
+/*
+ * For writers that keep rows in a buffer.  The length of the record in hand
+ * in bytes of the server's encoding, without its line end; its line number as
+ * the error context shows it; and a way to have the error context name
+ * another line instead, without its text (0: the record in hand again).
+ */
+extern int	ingest_parse_record_length(const IngestParser *parser);
+extern int64 ingest_parse_line(const IngestParser *parser);
+extern void ingest_parse_set_line(IngestParser *parser, int64 line);
+
+/*
  * Error context callback, "COPY t, line 12, column b: ..." as COPY words it;
  * arg is the parser.
  */
 extern void ingest_parse_error_callback(void *arg);
+
+/*
+ * Pass over the header lines of a source that is scanned from its beginning,
+ * and check them as the options say.
+ */
+extern void ingest_parse_pass_header(Relation target,
+									 const IngestOptions *options,
+									 const IngestSourceSpec *spec,
+									 IngestScan *scan);
 
 /*
  * Cut a file or spool into at most n pieces of about equal size, each of

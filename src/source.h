@@ -69,9 +69,23 @@ extern IngestSourceSpec *ingest_source_spec(const char *text);
 extern void ingest_source_check_permission(const IngestSourceSpec *spec);
 
 /*
+ * How the bytes read: the format the options say, in COPY's terms, with its
+ * encoding resolved; for a query COPY's defaults and the server's encoding.
+ * Raises an error for what only COPY itself can read.  The result is palloc'd.
+ */
+extern CopyFormatOptions *ingest_source_format(const IngestSourceSpec *spec,
+											   const IngestOptions *options);
+
+/* Number of header lines at the beginning of the bytes. */
+extern int	ingest_source_header_lines(const IngestSourceSpec *spec,
+									   const CopyFormatOptions *format);
+
+/*
  * Open, read, close.  The state is allocated in CurrentMemoryContext and
  * whatever it holds open is closed when that context goes away, so an error
- * needs no special care; a file survives the end of a transaction.
+ * needs no special care; a file survives the end of a transaction, the others
+ * end with the (sub)transaction that opened them.  A read returns 0 at the end
+ * of the bytes, and may return less than asked for before.
  */
 extern IngestSource *ingest_source_begin(const IngestSourceSpec *spec,
 										 const IngestOptions *options);
@@ -79,6 +93,7 @@ extern size_t ingest_source_read(IngestSource *source, char *buf, size_t len);
 extern int64 ingest_source_bytes_done(const IngestSource *source);
 extern int64 ingest_source_bytes_total(const IngestSource *source); /* 0: unknown */
 extern const IngestSourceSpec *ingest_source_get_spec(const IngestSource *source);
+extern int	ingest_source_query_columns(const IngestSource *source);	/* -1: no query */
 extern void ingest_source_finish(IngestSource *source);
 
 #endif							/* INGEST_SOURCE_H */

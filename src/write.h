@@ -38,7 +38,9 @@ typedef struct IngestWriteTarget
 	/* kept by the writer */
 	int64		rows_read;
 	int64		rows_loaded;
+	bool		rows_read_unknown;	/* rows_read is only a lower bound */
 	bool		at_end;			/* the source has no more rows */
+	void	   *writer_private; /* in context */
 } IngestWriteTarget;
 
 /*

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * ingest_tools.c
+ *		Module entry: magic block and settings.
+ *
+ * Portions Copyright (c) 2026, the ingest_tools authors
+ *
+ * IDENTIFICATION
+ *		src/ingest_tools.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "compat.h"
+#include "options.h"
+
+INGEST_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	ingest_options_define_settings();
+}

@@ -1,0 +1,520 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.c
+ *		The driver of a load in one process.
+ *
+ * A load opens the target, begins the source and the parser if the writer
+ * needs them, and lets the writer take rows until there are no more.  It runs
+ * either in the caller's transaction (ingest_load_here), where it never
+ * commits, or in a background session (ingest_load_job), where it starts and
+ * commits its own transactions.
+ *
+ * What must outlive a transaction is in target.context; what a writer's begin
+ * allocates ends with its transaction.  The target is locked with
+ * RowExclusiveLock in each transaction, as INSERT and COPY do.
+ *
+ * Dynamic commits: a transaction ends after DYNAMIC_COMMIT_MS, or as soon as
+ * somebody waits for a row that it has locked.  Db2's online load, from which
+ * the idea comes (the study behind workload W1), also shortens its commit
+ * interval while others wait.
+ *
+ * IDENTIFICATION
+ *		src/load.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/catalog.h"
+#include "catalog/objectaddress.h"
+#include "commands/progress.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "load.h"
+#include "load_job.h"
+#include "message.h"
+#include "progress.h"
+#include "session.h"
+#include "write.h"
+
+/* Longest time between two commits at a dynamic interval, milliseconds. */
+#define DYNAMIC_COMMIT_MS	1000
+
+/*
+ * commit_delay of the batch modes, microseconds; commit_siblings is set to 0,
+ * so that a single session waits as well (workload W4).
+ */
+#define BATCH_COMMIT_DELAY	"100"
+
+/* A load in progress, in target.context. */
+typedef struct LoadState
+{
+	const IngestLoad *load;
+	const IngestWriter *writer;
+	IngestWriteTarget target;
+	XLogRecPtr	start_lsn;
+	int64		start_us;		/* monotonic clock */
+	int64		commits;
+} LoadState;
+
+static int64
+monotonic_us(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) INSTR_TIME_GET_MICROSEC(now);
+}
+
+/*
+ * Raise the error COPY raises for a relation that holds no rows of its own.
+ * Foreign tables COPY can load; we cannot measure or undo what another server
+ * does.
+ */
+static void
+check_target_kind(Relation rel)
+{
+	const char *kind;
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+			if (!IsCatalogRelation(rel))
+				return;
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied: \"%s\" is a system catalog",
+							RelationGetRelationName(rel))));
+			break;
+		case RELKIND_VIEW:
+			kind = "view";
+			break;
+		case RELKIND_MATVIEW:
+			kind = "materialized view";
+			break;
+		case RELKIND_SEQUENCE:
+			kind = "sequence";
+			break;
+		case RELKIND_FOREIGN_TABLE:
+			kind = "foreign table";
+			break;
+		default:
+			kind = "non-table relation";
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("cannot load into %s \"%s\"", kind,
+					RelationGetRelationName(rel)),
+			 errdetail("Only tables and partitioned tables can be loaded.")));
+}
+
+/*
+ * Check the right to INSERT: into the table, or into every column loaded.
+ */
+static void
+check_target_permission(Relation rel, List *columns)
+{
+	Oid			relid = RelationGetRelid(rel);
+	AclResult	result = pg_class_aclcheck(relid, GetUserId(), ACL_INSERT);
+	ListCell   *lc;
+
+	if (result != ACLCHECK_OK && columns == NIL)
+		result = pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT,
+										   ACLMASK_ALL);
+	else if (result != ACLCHECK_OK)
+	{
+		result = ACLCHECK_OK;
+		foreach(lc, columns)
+		{
+			AttrNumber	attnum = get_attnum(relid, strVal(lfirst(lc)));
+
+			/* An unknown column is the parser's error. */
+			if (attnum != InvalidAttrNumber &&
+				pg_attribute_aclcheck(relid, attnum, GetUserId(),
+									  ACL_INSERT) != ACLCHECK_OK)
+				result = ACLCHECK_NO_PRIV;
+		}
+	}
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+}
+
+Relation
+ingest_load_open_target(Oid relid, LOCKMODE lockmode, List *columns)
+{
+	Relation	rel = table_open(relid, lockmode);
+
+	check_target_kind(rel);
+	check_target_permission(rel, columns);
+
+	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("loading is not supported with row-level security"),
+				 errdetail("Row-level security applies to table \"%s\".",
+						   RelationGetRelationName(rel)),
+				 errhint("Use INSERT statements instead.")));
+
+	return rel;
+}
+
+int64
+ingest_load_relation_size(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	int64		size;
+
+	if (rel == NULL)
+		return -1;
+	size = RELKIND_HAS_STORAGE(rel->rd_rel->relkind) ?
+		(int64) RelationGetNumberOfBlocks(rel) * BLCKSZ : 0;
+	relation_close(rel, AccessShareLock);
+	return size;
+}
+
+void
+ingest_load_describe(const IngestLoad *load, IngestReport *report)
+{
+	const IngestOptions *options = load->options;
+
+	report->strategy = options->strategy;
+	report->strategy_used = load->strategy->name;
+	report->batch_rows = load->strategy->uses_batch_rows ?
+		options->batch_rows : -1;
+	report->split_bytes = load->strategy->uses_split_bytes &&
+		options->split_bytes > 0 ? options->split_bytes : -1;
+	report->commit_rows = options->commit_rows;
+	report->commit_mode = options->commit_mode;
+	report->index_mode = INGEST_INDEX_ROW;
+	report->workers = options->workers;
+}
+
+/*
+ * Open the target and what stands between the source and the writer.  Called
+ * in a transaction; all of it is allocated in the load's own context.
+ */
+static LoadState *
+begin_load(const IngestLoad *load, MemoryContext parent)
+{
+	MemoryContext context = AllocSetContextCreate(parent, "ingest_tools load",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	LoadState  *state = palloc0_object(LoadState);
+	IngestWriteTarget *target = &state->target;
+	Relation	rel;
+
+	state->start_us = monotonic_us();
+	state->start_lsn = GetXLogInsertRecPtr();
+	state->load = load;
+	state->writer = load->strategy->writer;
+
+	target->relid = load->relid;
+	target->options = load->options;
+	target->spec = load->spec;
+	target->context = context;
+	target->meter = ingest_meter_begin();
+
+	rel = ingest_load_open_target(load->relid, RowExclusiveLock,
+								  load->options->columns);
+	if (!rel->rd_islocaltemp)
+		PreventCommandIfReadOnly("ingest_load()");
+	ingest_meter_watch(target->meter, rel);
+	if (state->writer->needs_parser)
+	{
+		target->source = ingest_source_begin(load->spec, load->options);
+		target->parser = ingest_parse_begin(rel, load->options, target->source);
+	}
+	table_close(rel, NoLock);
+
+	MemoryContextSwitchTo(old);
+	return state;
+}
+
+/*
+ * Close the source.  The meter, which tells what it all cost, stays in the
+ * load's context.
+ */
+static void
+finish_load(LoadState *state)
+{
+	if (state->target.parser)
+		ingest_parse_finish(state->target.parser);
+	if (state->target.source)
+		ingest_source_finish(state->target.source);
+	ingest_meter_stop(state->target.meter);
+}
+
+/*
+ * Is it time for a commit at a dynamic interval?
+ */
+static bool
+dynamic_commit_due(int64 transaction_start_us)
+{
+	LOCKTAG		tag;
+	TransactionId xid = GetTopTransactionIdIfAny();
+
+	if (monotonic_us() - transaction_start_us >= DYNAMIC_COMMIT_MS * 1000)
+		return true;
+	if (!TransactionIdIsValid(xid))
+		return false;
+
+	/* XactLockTableWait() waits for this lock. */
+	SET_LOCKTAG_TRANSACTION(tag, xid);
+	return LockHasWaiters(&tag, ExclusiveLock, false);
+}
+
+/*
+ * Let the writer take rows, in the current transaction, until the source is
+ * at its end or, if may_commit, a commit is due.
+ */
+static void
+write_rows(LoadState *state, bool may_commit)
+{
+	IngestWriteTarget *target = &state->target;
+	int			commit_rows = may_commit ?
+		target->options->commit_rows : INGEST_COMMIT_ROWS_END;
+	int64		start_us = monotonic_us();
+	int64		start_rows = target->rows_read;
+	void	   *writer_state = state->writer->begin(target);
+
+	for (;;)
+	{
+		int64		taken = target->rows_read - start_rows;
+
+		CHECK_FOR_INTERRUPTS();
+		state->writer->write(target, writer_state,
+							 commit_rows > 0 ? commit_rows - taken : 0);
+		ingest_progress_rows(target->rows_loaded,
+							 target->source ?
+							 ingest_source_bytes_done(target->source) : -1);
+
+		if (target->at_end)
+			break;
+		if (commit_rows > 0 && target->rows_read - start_rows >= commit_rows)
+			break;
+		if (commit_rows == INGEST_COMMIT_ROWS_DYNAMIC &&
+			dynamic_commit_due(start_us))
+			break;
+	}
+
+	state->writer->finish(target, writer_state);
+}
+
+/*
+ * The figures of this process, in the form of a report.
+ */
+static void
+fill_report(LoadState *state, IngestReport *report)
+{
+	IngestWriteTarget *target = &state->target;
+
+	report->rows_read = target->rows_read_unknown ? -1 : target->rows_read;
+	report->rows_loaded = target->rows_loaded;
+	report->commits = state->commits;
+	report->elapsed_us = monotonic_us() - state->start_us;
+	report->start_lsn = state->start_lsn;
+	report->end_lsn = GetXLogInsertRecPtr();
+	report->meter = target->meter;
+}
+
+void
+ingest_load_name_relations(IngestReport *report)
+{
+	ListCell   *lc;
+
+	foreach(lc, ingest_meter_relations(report->meter))
+	{
+		IngestReportRelation *relation = palloc_object(IngestReportRelation);
+
+		relation->usage = *(IngestRelationUsage *) lfirst(lc);
+		relation->name = get_rel_name(relation->usage.relid);
+		relation->bytes = ingest_load_relation_size(relation->usage.relid);
+		if (relation->name)
+			report->relations = lappend(report->relations, relation);
+	}
+}
+
+void
+ingest_load_here(const IngestLoad *load, IngestReport *report)
+{
+	IngestWalIo io_start,
+				io_end;
+	LoadState  *state;
+
+	ingest_wal_io_snapshot(&io_start);
+	state = begin_load(load, CurrentMemoryContext);
+	ingest_progress_begin(load->relid, ingest_strategy_number(load->strategy),
+						  MyProcPid);
+	if (state->target.source)
+		ingest_progress_total(ingest_source_bytes_total(state->target.source));
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	write_rows(state, false);
+	PopActiveSnapshot();
+	finish_load(state);
+	CommandCounterIncrement();
+
+	ingest_progress_end();
+	fill_report(state, report);
+	ingest_wal_io_snapshot(&io_end);
+	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
+
+	ingest_load_name_relations(report);
+}
+
+/*
+ * Make this session commit as the mode says.  commit_delay may be set only by
+ * those whom the server lets set it; its error is what others get.
+ */
+static void
+apply_commit_mode(IngestCommitMode mode)
+{
+	bool		wait = mode == INGEST_COMMIT_IMMEDIATE_WAIT ||
+		mode == INGEST_COMMIT_BATCH_WAIT;
+	bool		batch = mode == INGEST_COMMIT_BATCH_WAIT ||
+		mode == INGEST_COMMIT_BATCH_NOWAIT;
+
+	SetConfigOption("synchronous_commit", wait ? "on" : "off",
+					PGC_USERSET, PGC_S_SESSION);
+	if (batch)
+	{
+		SetConfigOption("commit_siblings", "0", PGC_USERSET, PGC_S_SESSION);
+		SetConfigOption("commit_delay", BATCH_COMMIT_DELAY,
+						superuser() ? PGC_SUSET : PGC_USERSET, PGC_S_SESSION);
+	}
+}
+
+/*
+ * Take rows and commit, until the source is at its end.  Called in a
+ * transaction, returns outside of one.
+ */
+static void
+load_in_transactions(LoadState *state)
+{
+	IngestWriteTarget *target = &state->target;
+
+	for (;;)
+	{
+		int64		rows_before = target->rows_read;
+
+		PushActiveSnapshot(GetTransactionSnapshot());
+		write_rows(state, true);
+		PopActiveSnapshot();
+
+		ingest_meter_phase(target->meter, INGEST_PHASE_COMMIT);
+		CommitTransactionCommand();
+		if (target->rows_read != rows_before)
+			state->commits++;
+		if (target->at_end)
+			break;
+		ingest_meter_phase(target->meter, INGEST_PHASE_SETUP);
+		StartTransactionCommand();
+	}
+}
+
+void
+ingest_load_job_put(StringInfo request, const IngestLoad *load)
+{
+	const IngestSourceSpec *spec = load->spec;
+	int32		leader_pid = MyProcPid;
+
+	ingest_message_put(request, &load->relid, sizeof(load->relid));
+	ingest_message_put(request, &leader_pid, sizeof(leader_pid));
+	ingest_message_put_string(request, ingest_options_text(load->options));
+	ingest_message_put(request, spec, sizeof(*spec));
+	ingest_message_put_string(request, spec->text);
+}
+
+/*
+ * Read what ingest_load_job_put() wrote; returns the pid of the process that
+ * wants the load.
+ */
+static int
+get_job(StringInfo request, IngestLoad *load)
+{
+	IngestSourceSpec *spec = palloc_object(IngestSourceSpec);
+	int32		leader_pid;
+	char	   *text;
+
+	ingest_message_get(request, &load->relid, sizeof(load->relid));
+	ingest_message_get(request, &leader_pid, sizeof(leader_pid));
+	text = ingest_message_get_string(request);
+	ingest_message_get(request, spec, sizeof(*spec));
+	spec->text = ingest_message_get_string(request);
+
+	load->spec = spec;
+	load->options = ingest_options_parse(text);
+	load->strategy = ingest_strategy_lookup(load->options->strategy);
+	return leader_pid;
+}
+
+/*
+ * Session handler: one load in transactions of its own.  The reply is an
+ * IngestLoadResult and the meter.
+ */
+void
+ingest_load_job(StringInfo request, StringInfo reply)
+{
+	IngestLoad	load;
+	IngestReport report;
+	IngestLoadResult result;
+	LoadState  *state;
+	int			leader_pid;
+
+	/*
+	 * The job's own data is in the handler's context, which outlives the
+	 * transactions.
+	 */
+	MemoryContext context = CurrentMemoryContext;
+
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+	leader_pid = get_job(request, &load);
+	apply_commit_mode(load.options->commit_mode);
+	state = begin_load(&load, context);
+	ingest_progress_begin(load.relid, ingest_strategy_number(load.strategy),
+						  leader_pid);
+	if (state->target.source)
+		ingest_progress_total(ingest_source_bytes_total(state->target.source));
+
+	MemoryContextSwitchTo(CurTransactionContext);
+	load_in_transactions(state);
+	MemoryContextSwitchTo(context);
+
+	finish_load(state);
+	ingest_progress_end();
+
+	fill_report(state, &report);
+	result.rows_read = report.rows_read;
+	result.rows_loaded = report.rows_loaded;
+	result.commits = report.commits;
+	result.start_us = state->start_us;
+	result.end_us = state->start_us + report.elapsed_us;
+	result.start_lsn = report.start_lsn;
+	result.end_lsn = report.end_lsn;
+	ingest_message_put(reply, &result, sizeof(result));
+	ingest_meter_send(state->target.meter, reply);
+}

@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.h
+ *		One load: in this process, or spread over background sessions.
+ *
+ * IDENTIFICATION
+ *		src/load.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INGEST_LOAD_H
+#define INGEST_LOAD_H
+
+#include "postgres.h"
+
+#include "utils/relcache.h"
+
+#include "options.h"
+#include "report.h"
+#include "source.h"
+#include "strategy.h"
+
+/* A load that is to be done. */
+typedef struct IngestLoad
+{
+	Oid			relid;			/* where the rows go */
+	const IngestOptions *options;
+	const IngestStrategy *strategy;
+	const IngestSourceSpec *spec;
+} IngestLoad;
+
+/* in load.c */
+
+/*
+ * Open and lock a target, or raise the error COPY raises for what cannot be
+ * one: no table, no right to INSERT (into the columns, NIL for all), row-level
+ * security.
+ */
+extern Relation ingest_load_open_target(Oid relid, LOCKMODE lockmode,
+										List *columns);
+
+/* Load in this process, in the current transaction. */
+extern void ingest_load_here(const IngestLoad *load, IngestReport *report);
+
+/* Copy what the options say into a report. */
+extern void ingest_load_describe(const IngestLoad *load, IngestReport *report);
+
+/* Make the report's list of relations from its meter. */
+extern void ingest_load_name_relations(IngestReport *report);
+
+/* Size of a relation's main fork in bytes, -1 if it is gone. */
+extern int64 ingest_load_relation_size(Oid relid);
+
+/* in load_sessions.c */
+
+/*
+ * Load in background sessions that commit, options->workers of them (fewer
+ * if there are not enough worker slots, which report->workers_used tells),
+ * each a part of the source, which must be a file or a spool; at most
+ * max_rows rows altogether, all if negative.  target is the relation the
+ * options' columns are those of; load->relid may be a clone of it.
+ * The figures of all of them are added up.
+ */
+extern void ingest_load_sessions(const IngestLoad *load, Relation target,
+								 int64 max_rows, IngestReport *report);
+
+/*
+ * Raise an error if background sessions cannot see the relation as the
+ * current transaction does.
+ */
+extern void ingest_load_check_shared(Relation rel);
+
+/* Raise the error for no background worker slot. */
+extern void ingest_load_no_slot_error(void) pg_attribute_noreturn();
+
+#endif							/* INGEST_LOAD_H */

@@ -1,0 +1,472 @@
+/*-------------------------------------------------------------------------
+ *
+ * options.c
+ *		Reading and checking of options, and the settings of the extension.
+ *
+ * The text of options is wrapped into a COPY command and given to the
+ * server's raw parser, so that the grammar is COPY's and stays COPY's in
+ * every version.  The DefElems that come back are ours if they stand in
+ * option_table[]; the rest go to ProcessCopyOptions(), which knows what the
+ * server of this version allows and words the errors.
+ *
+ * All errors about options are raised here, before anything is touched.
+ *
+ * IDENTIFICATION
+ *		src/options.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parser.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#include "options.h"
+
+/* One of our options: its name and the function that reads its value. */
+typedef struct OptionDef
+{
+	const char *name;
+	void		(*read) (IngestOptions *options, DefElem *def);
+} OptionDef;
+
+static void read_batch_rows(IngestOptions *options, DefElem *def);
+static void read_columns(IngestOptions *options, DefElem *def);
+static void read_commit_mode(IngestOptions *options, DefElem *def);
+static void read_commit_rows(IngestOptions *options, DefElem *def);
+static void read_index_mode(IngestOptions *options, DefElem *def);
+static void read_split_bytes(IngestOptions *options, DefElem *def);
+static void read_strategy(IngestOptions *options, DefElem *def);
+static void read_workers(IngestOptions *options, DefElem *def);
+
+static const OptionDef option_table[] = {
+	{"batch_rows", read_batch_rows},
+	{"columns", read_columns},
+	{"commit_mode", read_commit_mode},
+	{"commit_rows", read_commit_rows},
+	{"index_mode", read_index_mode},
+	{"split_bytes", read_split_bytes},
+	{"strategy", read_strategy},
+	{"workers", read_workers},
+};
+
+static const char *const commit_mode_names[] = {
+	[INGEST_COMMIT_IMMEDIATE_WAIT] = "immediate_wait",
+	[INGEST_COMMIT_BATCH_WAIT] = "batch_wait",
+	[INGEST_COMMIT_IMMEDIATE_NOWAIT] = "immediate_nowait",
+	[INGEST_COMMIT_BATCH_NOWAIT] = "batch_nowait",
+};
+
+static const char *const index_mode_names[] = {
+	[INGEST_INDEX_AUTO] = "auto",
+	[INGEST_INDEX_ROW] = "row",
+	[INGEST_INDEX_SORTED] = "sorted",
+	[INGEST_INDEX_REBUILD] = "rebuild",
+};
+
+/* Text put before the user's options to make a command of them. */
+#define COMMAND_PREFIX "COPY t FROM STDIN WITH ("
+
+int			ingest_wait_sample_interval = 10;
+
+/*
+ * Define the settings; called once, from _PG_init().
+ */
+void
+ingest_options_define_settings(void)
+{
+	DefineCustomIntVariable("ingest_tools.wait_sample_interval",
+							"Sets the time between two looks at the wait events of working processes.",
+							NULL,
+							&ingest_wait_sample_interval,
+							10, 1, 10000,
+							PGC_USERSET,
+							GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("ingest_tools");
+}
+
+/*
+ * Find a name in a list of names; an error names the allowed ones.
+ */
+static int
+lookup_name(const char *what, const char *name, const char *const *names,
+			int nnames)
+{
+	StringInfoData allowed;
+
+	for (int i = 0; i < nnames; i++)
+	{
+		if (pg_strcasecmp(name, names[i]) == 0)
+			return i;
+	}
+
+	initStringInfo(&allowed);
+	for (int i = 0; i < nnames; i++)
+		appendStringInfo(&allowed, "%s%s", i > 0 ? ", " : "", names[i]);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized %s \"%s\"", what, name),
+			 errhint("Use one of: %s.", allowed.data)));
+	return -1;					/* keep compiler quiet */
+}
+
+const char *
+ingest_commit_mode_name(IngestCommitMode mode)
+{
+	return commit_mode_names[mode];
+}
+
+IngestCommitMode
+ingest_commit_mode_lookup(const char *name)
+{
+	return lookup_name("commit mode", name, commit_mode_names,
+					   lengthof(commit_mode_names));
+}
+
+const char *
+ingest_index_mode_name(IngestIndexMode mode)
+{
+	return index_mode_names[mode];
+}
+
+IngestIndexMode
+ingest_index_mode_lookup(const char *name)
+{
+	return lookup_name("index mode", name, index_mode_names,
+					   lengthof(index_mode_names));
+}
+
+/*
+ * Read an integer option and check its range.
+ */
+static int
+read_int(DefElem *def, int min, int max)
+{
+	int64		value = defGetInt64(def);
+
+	if (value < min || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%lld is outside the valid range of option \"%s\"",
+						(long long) value, def->defname),
+				 errdetail("Valid values are from %d to %d.", min, max)));
+	return (int) value;
+}
+
+static void
+read_batch_rows(IngestOptions *options, DefElem *def)
+{
+	options->batch_rows = read_int(def, 1, INGEST_MAX_BATCH_ROWS);
+}
+
+/*
+ * columns (a, b): what COPY writes after the table's name.
+ */
+static void
+read_columns(IngestOptions *options, DefElem *def)
+{
+	if (def->arg == NULL || !IsA(def->arg, List))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument to option \"%s\" must be a list of column names",
+						def->defname)));
+	options->columns = (List *) def->arg;
+}
+
+static void
+read_commit_mode(IngestOptions *options, DefElem *def)
+{
+	options->commit_mode = ingest_commit_mode_lookup(defGetString(def));
+}
+
+/*
+ * commit_rows: a number of rows, "once" or "dynamic".
+ */
+static void
+read_commit_rows(IngestOptions *options, DefElem *def)
+{
+	const char *text = defGetString(def);
+
+	if (pg_strcasecmp(text, "once") == 0)
+		options->commit_rows = INGEST_COMMIT_ROWS_END;
+	else if (pg_strcasecmp(text, "dynamic") == 0)
+		options->commit_rows = INGEST_COMMIT_ROWS_DYNAMIC;
+	else
+		options->commit_rows = read_int(def, 1, INT_MAX);
+	options->commit_rows_given = true;
+}
+
+static void
+read_index_mode(IngestOptions *options, DefElem *def)
+{
+	options->index_mode = ingest_index_mode_lookup(defGetString(def));
+}
+
+/*
+ * split_bytes: a size with an optional unit, or "none".
+ */
+static void
+read_split_bytes(IngestOptions *options, DefElem *def)
+{
+	const char *text = defGetString(def);
+	const char *hint = NULL;
+	int			value;
+
+	if (pg_strcasecmp(text, "none") == 0)
+	{
+		options->split_bytes = 0;
+		return;
+	}
+	if (!parse_int(text, &value, GUC_UNIT_BYTE, &hint) || value < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": \"%s\"",
+						def->defname, text),
+				 hint ? errhint("%s", hint) :
+				 errhint("Use a size such as 256kB, or none.")));
+	options->split_bytes = value;
+}
+
+static void
+read_strategy(IngestOptions *options, DefElem *def)
+{
+	options->strategy = defGetString(def);
+}
+
+static void
+read_workers(IngestOptions *options, DefElem *def)
+{
+	options->workers = read_int(def, 1, INGEST_MAX_WORKERS);
+}
+
+/*
+ * Error context callback while the raw parser runs: make a cursor position
+ * point into the text the user wrote, not into our command.
+ */
+static void
+options_error_callback(void *arg)
+{
+	const char *text = (const char *) arg;
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(Max(position - (int) strlen(COMMAND_PREFIX), 1));
+		internalerrquery(text);
+	}
+	errcontext("ingest_tools options");
+}
+
+/*
+ * Parse text as the inside of COPY's WITH (...); returns its DefElems.
+ */
+static List *
+parse_option_list(const char *text)
+{
+	ErrorContextCallback callback;
+	List	   *statements;
+	CopyStmt   *copy;
+
+	if (text[strspn(text, " \t\r\n\f\v")] == '\0')
+		return NIL;
+
+	callback.callback = options_error_callback;
+	callback.arg = unconstify(char *, text);
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	/* The newline ends a comment in the text. */
+	statements = raw_parser(psprintf("%s%s\n)", COMMAND_PREFIX, text),
+							RAW_PARSE_DEFAULT);
+	error_context_stack = callback.previous;
+
+	copy = list_length(statements) == 1 ?
+		(CopyStmt *) linitial_node(RawStmt, statements)->stmt : NULL;
+	if (copy == NULL || !IsA(copy, CopyStmt) || copy->whereClause != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("options must be what stands between the parentheses of COPY's WITH"),
+				 errdetail("Options are \"%s\".", text)));
+	return copy->options;
+}
+
+/*
+ * If def is one of our options read it and return true.
+ */
+static bool
+read_own_option(IngestOptions *options, DefElem *def, bool *seen)
+{
+	for (size_t i = 0; i < lengthof(option_table); i++)
+	{
+		if (strcmp(def->defname, option_table[i].name) != 0)
+			continue;
+		if (seen[i])
+			errorConflictingDefElem(def, NULL);
+		seen[i] = true;
+		option_table[i].read(options, def);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Let the server check COPY's options and remember what it made of them.
+ */
+static void
+process_copy_options(IngestOptions *options)
+{
+	memset(&options->copy, 0, sizeof(options->copy));
+	ProcessCopyOptions(NULL, &options->copy, true, options->copy_list);
+}
+
+/*
+ * Read and check the text of options; the result is palloc'd.  Names of
+ * strategies are checked by who knows them (strategy.c).
+ */
+IngestOptions *
+ingest_options_parse(const char *text)
+{
+	IngestOptions *options = palloc0_object(IngestOptions);
+	bool		seen[lengthof(option_table)] = {false};
+	ListCell   *lc;
+
+	options->strategy = "copy";
+	options->workers = 1;
+	options->batch_rows = 1000;
+	options->split_bytes = INGEST_DEFAULT_SPLIT_BYTES;
+	options->commit_rows = INGEST_COMMIT_ROWS_END;
+
+	foreach(lc, parse_option_list(text))
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		if (!read_own_option(options, def, seen))
+			options->copy_list = lappend(options->copy_list, def);
+	}
+	process_copy_options(options);
+
+	return options;
+}
+
+/*
+ * Replace COPY's options by those of copy_text, and keep ours.
+ */
+void
+ingest_options_use_dialect(IngestOptions *options, const char *copy_text)
+{
+	options->copy_list = parse_option_list(copy_text);
+	process_copy_options(options);
+}
+
+/*
+ * Make the options those of a source whose header line is already taken off.
+ */
+void
+ingest_options_remove_header(IngestOptions *options)
+{
+	List	   *rest = NIL;
+	ListCell   *lc;
+
+	foreach(lc, options->copy_list)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		if (strcmp(def->defname, "header") != 0)
+			rest = lappend(rest, def);
+	}
+	options->copy_list = rest;
+	process_copy_options(options);
+}
+
+/*
+ * Append the value of an option as the grammar reads it.
+ */
+static void
+append_option_value(StringInfo buf, Node *arg)
+{
+	ListCell   *lc;
+
+	if (arg == NULL)
+		return;
+
+	switch (nodeTag(arg))
+	{
+		case T_A_Star:
+			appendStringInfoString(buf, " *");
+			break;
+		case T_List:
+			appendStringInfoString(buf, " (");
+			foreach(lc, (List *) arg)
+				appendStringInfo(buf, "%s%s",
+								 lc == list_head((List *) arg) ? "" : ", ",
+								 quote_identifier(strVal(lfirst(lc))));
+			appendStringInfoChar(buf, ')');
+			break;
+		case T_Integer:
+			appendStringInfo(buf, " %d", intVal(arg));
+			break;
+		case T_Float:
+			appendStringInfo(buf, " %s", castNode(Float, arg)->fval);
+			break;
+		case T_String:
+			appendStringInfo(buf, " %s", quote_literal_cstr(strVal(arg)));
+			break;
+		default:
+			elog(ERROR, "unexpected node type in option: %d",
+				 (int) nodeTag(arg));
+	}
+}
+
+/*
+ * The options as text that ingest_options_parse() reads back.
+ */
+char *
+ingest_options_text(const IngestOptions *options)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "strategy %s, workers %d, batch_rows %d, commit_mode %s, index_mode %s",
+					 quote_literal_cstr(options->strategy), options->workers,
+					 options->batch_rows,
+					 ingest_commit_mode_name(options->commit_mode),
+					 ingest_index_mode_name(options->index_mode));
+
+	if (options->split_bytes == 0)
+		appendStringInfoString(&buf, ", split_bytes none");
+	else
+		appendStringInfo(&buf, ", split_bytes " INT64_FORMAT,
+						 options->split_bytes);
+
+	if (options->commit_rows == INGEST_COMMIT_ROWS_END)
+		appendStringInfoString(&buf, ", commit_rows once");
+	else if (options->commit_rows == INGEST_COMMIT_ROWS_DYNAMIC)
+		appendStringInfoString(&buf, ", commit_rows dynamic");
+	else
+		appendStringInfo(&buf, ", commit_rows %d", options->commit_rows);
+
+	if (options->columns != NIL)
+	{
+		appendStringInfoString(&buf, ", columns");
+		append_option_value(&buf, (Node *) options->columns);
+	}
+
+	foreach(lc, options->copy_list)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		appendStringInfo(&buf, ", %s", quote_identifier(def->defname));
+		append_option_value(&buf, def->arg);
+	}
+
+	return buf.data;
+}

@@ -1,0 +1,1282 @@
+/*-------------------------------------------------------------------------
+ *
+ * session.c
+ *		Background sessions: start, talk to, wait for and end them.
+ *
+ * The first half of this file runs in the owner, the second half in the
+ * session, a dynamic background worker.  Between them lies one dynamic shared
+ * memory segment per session: who the session is to be, the owner's libraries
+ * and settings, a queue of requests and a queue of replies.  Errors and
+ * notices of the session travel as protocol messages in the queue of replies,
+ * ahead of the reply that they precede.  The model is the server's
+ * access/transam/parallel.c; what differs is that a session has transactions
+ * of its own and outlives a request.
+ *
+ * Identity.  A session must not be able to do what its caller cannot.  It
+ * takes over the owner's authenticated user, session user and role, as a
+ * parallel worker does, and with them its current user.  There RESET ROLE
+ * leads where it would lead in the owner.  But within a SECURITY DEFINER
+ * function the server forbids to change roles, and a session cannot keep that
+ * ban across transactions (StartTransaction() asserts it).  In that case the
+ * current user becomes the session's authenticated user as well, so that
+ * there is nothing to go back to.
+ *
+ * Ends.  The segment belongs to the resource owner that is current when the
+ * session begins: in a set-returning function that returns a row per call
+ * that is the portal's, which lives until the portal is dropped or fails; in
+ * the block of a PL/pgSQL EXCEPTION clause it is the subtransaction's.  Its
+ * release detaches the segment, before locks are released, and detaching is
+ * what ends the session: a busy one is terminated through the postmaster, an
+ * idle one sees that its queue has no other end.  The exit of the owner,
+ * FATAL errors included, goes the same way.  As portals free their memory
+ * before resource owners are released (AtAbort_Portals()), what the callback
+ * needs is not in the caller's memory context but in one that it deletes.
+ *
+ * A keeper takes SIGTERM as a wish, not as an order: the handler cancels the
+ * request at work, if there is one, and the keeper then leaves by way of its
+ * farewell.  So there is one way out for a keeper, whether the owner ends, an
+ * administrator terminates the keeper, or the server shuts down, which waits
+ * for it.  Its patience is bounded, for a shutdown's sake.
+ *
+ * Text of messages is in the session's client encoding, which is the owner's,
+ * as COPY needs to know it; the owner converts it back.
+ *
+ * Portions Copyright (c) 2026, the ingest_tools authors
+ *
+ * IDENTIFICATION
+ *		src/session.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <signal.h>
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "lib/ilist.h"
+#include "libpq/pqformat.h"
+#include "libpq/pqmq.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/shm_mq.h"
+#include "storage/shm_toc.h"
+#include "tcop/tcopprot.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "session.h"
+
+/* The library in which the session's process looks for its functions. */
+#define SESSION_LIBRARY			"ingest_tools"
+
+#define SESSION_MAGIC			0x16E57001
+
+/* Entries of the segment's table of contents. */
+#define SESSION_KEY_STATE		1
+#define SESSION_KEY_LIBRARIES	2
+#define SESSION_KEY_SETTINGS	3
+#define SESSION_KEY_REQUESTS	4
+#define SESSION_KEY_REPLIES		5
+
+/* Sizes of the queues; longer messages go through in pieces. */
+#define SESSION_REQUESTS_SIZE	16384
+#define SESSION_REPLIES_SIZE	65536
+
+/* First byte of a message to the session ... */
+#define SESSION_CALL			'C'
+#define SESSION_FAREWELL		'F'
+#define SESSION_LEAVE			'X'
+
+/* ... and of one from it that is not the server's 'E' or 'N'. */
+#define SESSION_REPLY			'r'
+
+/* How long, in ms, a keeper waits for its siblings, for locks, and to retry. */
+#define KEEPER_SIBLINGS_PATIENCE	10000
+#define KEEPER_LOCK_PATIENCE		60000
+#define KEEPER_RETRY_INTERVAL		1000
+
+/* How long, in ms, an owner that failed waits for its keeper. */
+#define ABANDON_PATIENCE		5000
+
+/*
+ * Fixed part of the segment.  Written by the owner before the process is
+ * started, but for the last three fields.
+ */
+typedef struct SessionState
+{
+	Oid			database;
+
+	/* who the session is */
+	Oid			authenticated_user;
+	Oid			session_user;
+	Oid			role;			/* InvalidOid if none is set */
+	bool		authenticated_is_superuser;
+	bool		session_is_superuser;
+	bool		role_is_superuser;
+	bool		definer;		/* all of them are the current user */
+
+	char		purpose[BGW_MAXLEN];
+
+	/* The session's process id, written by itself; 0 if not yet started. */
+	int			pid;
+
+	/*
+	 * Process ids of the owner's sessions that are not keepers, 0 for a free
+	 * place.  Kept by the owner in the segments of keepers only, and read by
+	 * the keeper once it is to leave.
+	 */
+	int			nsiblings;
+	int			siblings[FLEXIBLE_ARRAY_MEMBER];
+} SessionState;
+
+/* The owner's side; lives in its own memory context. */
+struct IngestSession
+{
+	dlist_node	node;			/* in live_sessions */
+	MemoryContext context;
+	MemoryContext scratch;		/* reset after each message */
+	dsm_segment *segment;
+	SessionState *state;
+	shm_mq_handle *requests;
+	shm_mq_handle *replies;
+	BackgroundWorkerHandle *process;
+	int			encoding;		/* of the text of its messages */
+	bool		keeper;
+	bool		busy;			/* a request is under way */
+	bool		answered;		/* its reply has come in */
+	StringInfoData reply;
+};
+
+/* Sessions of this backend. */
+static dlist_head live_sessions = DLIST_STATIC_INIT(live_sessions);
+
+/* Of the session's process */
+static SessionState *my_state = NULL;
+static shm_mq_handle *my_requests = NULL;
+static char *my_farewell = NULL;
+static volatile sig_atomic_t leave_requested = false;
+static volatile sig_atomic_t saying_farewell = false;
+
+static void check_allowed(void);
+static void create_segment(IngestSession *session, const char *purpose);
+static void set_identity(SessionState *state);
+static bool start_process(IngestSession *session, const char *purpose);
+static void send_message(IngestSession *session, char type,
+						 const char *handler, const char *data, Size len);
+static void call(IngestSession *session, char type, const char *handler,
+				 const char *data, Size len);
+static bool all_answered(IngestSession **sessions, int nsessions);
+static void take_messages(IngestSession *session);
+static void take_message(IngestSession *session, const char *data, Size len);
+static void throw_message(IngestSession *session, StringInfo message);
+static void convert_field(char **field, int encoding);
+static void report_lost(IngestSession *session);
+static void check_deadlock(IngestSession *session);
+static bool waits_for_me(int pid);
+static void enroll(IngestSession *session);
+static void replace_sibling(SessionState *keeper, int old_pid, int new_pid);
+static void end_process(IngestSession *session);
+static void await_end(IngestSession *session, TimestampTz deadline);
+static void segment_detached(dsm_segment *segment, Datum arg);
+static void detach(IngestSession *session);
+static void forget(IngestSession *session);
+
+static void keeper_sigterm(SIGNAL_ARGS);
+static void attach_segment(dsm_segment *segment, shm_toc *toc);
+static void become_caller(shm_toc *toc);
+static bool receive_request(StringInfo request);
+static void run_request(StringInfo request);
+static void call_handler(StringInfo request, StringInfo reply);
+static void execute_sql(const char *sql);
+static void recover(void);
+static void say_farewell(void);
+static void report_leaving(void);
+static void await_siblings(void);
+static bool try_farewell(bool *again);
+static void nap(long timeout_ms, uint32 wait_event);
+
+/*
+ * Start a session; see session.h.  The current resource owner gets the
+ * segment, and with it all else.
+ */
+IngestSession *
+ingest_session_begin(const char *purpose, bool keeper)
+{
+	IngestSession *session;
+	MemoryContext context;
+
+	check_allowed();
+
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"ingest_tools session",
+									ALLOCSET_SMALL_SIZES);
+	session = MemoryContextAllocZero(context, sizeof(IngestSession));
+	session->context = context;
+	session->scratch = AllocSetContextCreate(context,
+											 "ingest_tools session message",
+											 ALLOCSET_SMALL_SIZES);
+	session->keeper = keeper;
+	session->encoding = pg_get_client_encoding();
+	create_segment(session, purpose);
+	if (session->segment == NULL)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+
+	/* From here on the callback takes care of everything, error or not. */
+	on_dsm_detach(session->segment, segment_detached,
+				  PointerGetDatum(session));
+	MemoryContextSetParent(context, TopMemoryContext);
+	dlist_push_tail(&live_sessions, &session->node);
+
+	if (!start_process(session, purpose))
+	{
+		dsm_detach(session->segment);
+		return NULL;
+	}
+	ingest_session_wait(&session, 1, NULL, 0, NULL, NULL);
+	enroll(session);
+
+	return session;
+}
+
+/* Return the process id of the session. */
+int
+ingest_session_pid(const IngestSession *session)
+{
+	return session->state->pid;
+}
+
+/* Send a request; see session.h. */
+void
+ingest_session_send(IngestSession *session, const char *handler,
+					StringInfo request)
+{
+	send_message(session, SESSION_CALL, handler, request->data, request->len);
+}
+
+/* Wait for the replies of sessions; see session.h. */
+void
+ingest_session_wait(IngestSession **sessions, int nsessions,
+					StringInfo *replies,
+					int interval_ms, IngestSessionTick tick, void *arg)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz next_tick = TimestampTzPlusMilliseconds(now, interval_ms);
+	TimestampTz next_check = TimestampTzPlusMilliseconds(now, DeadlockTimeout);
+	dlist_iter	iter;
+
+	for (;;)
+	{
+		TimestampTz wake;
+
+		/* Those not waited for have nothing to say but that they are ill. */
+		dlist_foreach(iter, &live_sessions)
+			take_messages(dlist_container(IngestSession, node, iter.cur));
+		if (all_answered(sessions, nsessions))
+			break;
+
+		now = GetCurrentTimestamp();
+		if (tick != NULL && now >= next_tick)
+		{
+			tick(arg);
+			next_tick = TimestampTzPlusMilliseconds(now, interval_ms);
+		}
+		if (now >= next_check)
+		{
+			for (int i = 0; i < nsessions; i++)
+				check_deadlock(sessions[i]);
+			next_check = TimestampTzPlusMilliseconds(now, DeadlockTimeout);
+		}
+
+		wake = tick != NULL ? Min(next_tick, next_check) : next_check;
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														 wake),
+						 WAIT_EVENT_MESSAGE_QUEUE_RECEIVE);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		if (replies != NULL)
+			appendBinaryStringInfo(replies[i], sessions[i]->reply.data,
+								   sessions[i]->reply.len);
+		sessions[i]->busy = false;
+		sessions[i]->answered = false;
+		resetStringInfo(&sessions[i]->reply);
+	}
+}
+
+/* Run SQL commands in a transaction of the session; see session.h. */
+void
+ingest_session_execute(IngestSession *session, const char *sql)
+{
+	call(session, SESSION_CALL, "ingest_session_run_sql", sql,
+		 strlen(sql) + 1);
+}
+
+/*
+ * Replace the farewell of a keeper.  When this returns the keeper has it, so
+ * what it removes may now be made.
+ */
+void
+ingest_session_set_farewell(IngestSession *session, const char *sql)
+{
+	Assert(session->keeper);
+	call(session, SESSION_FAREWELL, "", sql, sql ? strlen(sql) + 1 : 0);
+}
+
+/* End an idle session in good order; see session.h. */
+void
+ingest_session_finish(IngestSession *session)
+{
+	dlist_iter	iter;
+
+	send_message(session, SESSION_LEAVE, "", NULL, 0);
+	if (WaitForBackgroundWorkerShutdown(session->process) ==
+		BGWH_POSTMASTER_DIED)
+		ereport(FATAL,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("postmaster exited while a background session was ending")));
+	dlist_foreach(iter, &live_sessions)
+		replace_sibling(dlist_container(IngestSession, node, iter.cur)->state,
+						session->state->pid, 0);
+	detach(session);
+	forget(session);
+}
+
+/* End sessions after an error; see session.h. */
+void
+ingest_session_abandon(IngestSession **sessions, int nsessions)
+{
+	TimestampTz deadline =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ABANDON_PATIENCE);
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		if (sessions[i] == NULL)
+			continue;
+		end_process(sessions[i]);
+		detach(sessions[i]);
+	}
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		if (sessions[i] == NULL)
+			continue;
+		await_end(sessions[i], deadline);
+		forget(sessions[i]);
+		sessions[i] = NULL;
+	}
+}
+
+/* Raise an error where a session would let the caller do too much. */
+static void
+check_allowed(void)
+{
+	if (IsInParallelMode())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot start a background session during a parallel operation")));
+	if (InSecurityRestrictedOperation())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot start a background session within a security-restricted operation")));
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot start a background session during recovery")));
+	if (XactReadOnly)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot start a background session in a read-only transaction")));
+}
+
+/*
+ * Create and fill the segment and attach to its queues.  Leaves
+ * session->segment NULL if the server has no segment to spare.
+ */
+static void
+create_segment(IngestSession *session, const char *purpose)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(session->context);
+	Size		state_size = offsetof(SessionState, siblings) +
+		max_worker_processes * sizeof(int);
+	Size		libraries_size = EstimateLibraryStateSpace();
+	Size		settings_size = EstimateGUCStateSpace();
+	shm_toc_estimator estimator;
+	Size		size;
+	shm_toc    *toc;
+	char	   *space;
+	shm_mq	   *queue;
+
+	shm_toc_initialize_estimator(&estimator);
+	shm_toc_estimate_chunk(&estimator, state_size);
+	shm_toc_estimate_chunk(&estimator, libraries_size);
+	shm_toc_estimate_chunk(&estimator, settings_size);
+	shm_toc_estimate_chunk(&estimator, SESSION_REQUESTS_SIZE);
+	shm_toc_estimate_chunk(&estimator, SESSION_REPLIES_SIZE);
+	shm_toc_estimate_keys(&estimator, 5);
+	size = shm_toc_estimate(&estimator);
+
+	session->segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
+	if (session->segment == NULL)
+	{
+		MemoryContextSwitchTo(oldcontext);
+		return;
+	}
+	toc = shm_toc_create(SESSION_MAGIC, dsm_segment_address(session->segment),
+						 size);
+
+	session->state = shm_toc_allocate(toc, state_size);
+	memset(session->state, 0, state_size);
+	session->state->database = MyDatabaseId;
+	set_identity(session->state);
+	strlcpy(session->state->purpose, purpose, BGW_MAXLEN);
+	session->state->nsiblings = max_worker_processes;
+	shm_toc_insert(toc, SESSION_KEY_STATE, session->state);
+
+	space = shm_toc_allocate(toc, libraries_size);
+	SerializeLibraryState(libraries_size, space);
+	shm_toc_insert(toc, SESSION_KEY_LIBRARIES, space);
+
+	space = shm_toc_allocate(toc, settings_size);
+	SerializeGUCState(settings_size, space);
+	shm_toc_insert(toc, SESSION_KEY_SETTINGS, space);
+
+	queue = shm_mq_create(shm_toc_allocate(toc, SESSION_REQUESTS_SIZE),
+						  SESSION_REQUESTS_SIZE);
+	shm_toc_insert(toc, SESSION_KEY_REQUESTS, queue);
+	shm_mq_set_sender(queue, MyProc);
+	session->requests = shm_mq_attach(queue, session->segment, NULL);
+
+	queue = shm_mq_create(shm_toc_allocate(toc, SESSION_REPLIES_SIZE),
+						  SESSION_REPLIES_SIZE);
+	shm_toc_insert(toc, SESSION_KEY_REPLIES, queue);
+	shm_mq_set_receiver(queue, MyProc);
+	session->replies = shm_mq_attach(queue, session->segment, NULL);
+
+	initStringInfo(&session->reply);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Decide who the session is; see the head of this file. */
+static void
+set_identity(SessionState *state)
+{
+	state->definer = InLocalUserIdChange() || GetUserId() != GetOuterUserId();
+	if (state->definer)
+	{
+		state->authenticated_user = GetUserId();
+		state->session_user = GetUserId();
+		state->session_is_superuser = superuser();
+		state->role = InvalidOid;
+		state->role_is_superuser = false;
+	}
+	else
+	{
+		state->authenticated_user = GetAuthenticatedUserId();
+		state->session_user = GetSessionUserId();
+		state->session_is_superuser = GetSessionUserIsSuperuser();
+		state->role = GetCurrentRoleId();
+		state->role_is_superuser = current_role_is_superuser;
+	}
+	state->authenticated_is_superuser =
+		superuser_arg(state->authenticated_user);
+}
+
+/*
+ * Have the postmaster start the session's process.  It counts as busy until
+ * it says that it is connected.  Returns false if no slot is free.
+ */
+static bool
+start_process(IngestSession *session, const char *purpose)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(session->context);
+	BackgroundWorker worker;
+	bool		registered;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_notify_pid = MyProcPid;
+	worker.bgw_main_arg =
+		UInt32GetDatum(dsm_segment_handle(session->segment));
+	worker.bgw_extra[0] = session->keeper;
+	strlcpy(worker.bgw_library_name, SESSION_LIBRARY,
+			sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "ingest_session_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "ingest_tools session", BGW_MAXLEN);
+	snprintf(worker.bgw_name, BGW_MAXLEN, "ingest_tools session for PID %d: %s",
+			 MyProcPid, purpose);
+
+	registered = RegisterDynamicBackgroundWorker(&worker, &session->process);
+	if (registered)
+	{
+		/* Lets the queues see that the process never came to attach. */
+		shm_mq_set_handle(session->requests, session->process);
+		shm_mq_set_handle(session->replies, session->process);
+		session->busy = true;
+	}
+	MemoryContextSwitchTo(oldcontext);
+
+	return registered;
+}
+
+/*
+ * Send a message to an idle session.  Waits, interruptibly, while the queue
+ * is full.
+ */
+static void
+send_message(IngestSession *session, char type, const char *handler,
+			 const char *data, Size len)
+{
+	shm_mq_iovec iov[3];
+
+	if (session->busy)
+		elog(ERROR, "background session %d is busy",
+			 session->state->pid);
+
+	iov[0].data = &type;
+	iov[0].len = 1;
+	iov[1].data = handler;
+	iov[1].len = strlen(handler) + 1;
+	iov[2].data = data;
+	iov[2].len = len;
+
+	session->busy = true;
+	if (shm_mq_sendv(session->requests, iov, 3, false, true) !=
+		SHM_MQ_SUCCESS && type != SESSION_LEAVE)
+	{
+		/* It may have said why. */
+		take_messages(session);
+		report_lost(session);
+	}
+}
+
+/* Send a message and wait for the empty reply. */
+static void
+call(IngestSession *session, char type, const char *handler, const char *data,
+	 Size len)
+{
+	send_message(session, type, handler, data, len);
+	ingest_session_wait(&session, 1, NULL, 0, NULL, NULL);
+}
+
+/* Have all the sessions answered? */
+static bool
+all_answered(IngestSession **sessions, int nsessions)
+{
+	for (int i = 0; i < nsessions; i++)
+	{
+		if (!sessions[i]->busy)
+			elog(ERROR, "background session %d was sent nothing",
+				 sessions[i]->state->pid);
+		if (!sessions[i]->answered)
+			return false;
+	}
+	return true;
+}
+
+/* Take what the session has sent so far; raises its errors and its death. */
+static void
+take_messages(IngestSession *session)
+{
+	for (;;)
+	{
+		Size		len;
+		void	   *data;
+
+		switch (shm_mq_receive(session->replies, &len, &data, true))
+		{
+			case SHM_MQ_SUCCESS:
+				take_message(session, data, len);
+				break;
+			case SHM_MQ_WOULD_BLOCK:
+				return;
+			case SHM_MQ_DETACHED:
+				report_lost(session);
+		}
+	}
+}
+
+/* Take one message: keep a reply, raise an error, pass on a notice. */
+static void
+take_message(IngestSession *session, const char *data, Size len)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(session->scratch);
+	StringInfoData message;
+
+	Assert(len > 0);
+	if (data[0] == SESSION_REPLY)
+	{
+		appendBinaryStringInfo(&session->reply, data + 1, len - 1);
+		session->answered = true;
+	}
+	else if (data[0] == 'E' || data[0] == 'N')
+	{
+		initStringInfo(&message);
+		appendBinaryStringInfo(&message, data + 1, len - 1);
+		throw_message(session, &message);
+	}
+	else
+		elog(ERROR, "unexpected message type \"%c\" from background session %d",
+			 data[0], session->state->pid);
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(session->scratch);
+}
+
+/*
+ * Raise an error or notice of the session as our own, as
+ * HandleParallelMessage() does.  FATAL there is ERROR here.
+ */
+static void
+throw_message(IngestSession *session, StringInfo message)
+{
+	char	   *origin = psprintf(_("background session %d"),
+								  session->state->pid);
+	ErrorData	edata;
+
+	pq_parse_errornotice(message, &edata);
+	edata.elevel = Min(edata.elevel, ERROR);
+
+	/* The position is one in the session's query, which the client has not. */
+	edata.cursorpos = 0;
+
+	convert_field(&edata.message, session->encoding);
+	convert_field(&edata.detail, session->encoding);
+	convert_field(&edata.hint, session->encoding);
+	convert_field(&edata.context, session->encoding);
+	convert_field(&edata.schema_name, session->encoding);
+	convert_field(&edata.table_name, session->encoding);
+	convert_field(&edata.column_name, session->encoding);
+	convert_field(&edata.datatype_name, session->encoding);
+	convert_field(&edata.constraint_name, session->encoding);
+	convert_field(&edata.internalquery, session->encoding);
+	edata.context = edata.context ?
+		psprintf("%s\n%s", edata.context, origin) : origin;
+
+	ThrowErrorData(&edata);
+}
+
+/* Convert a field of a message, if there, to the server's encoding. */
+static void
+convert_field(char **field, int encoding)
+{
+	if (*field != NULL)
+		*field = pg_any_to_server(*field, strlen(*field), encoding);
+}
+
+/* Raise the error for a session that went away without a word. */
+static void
+report_lost(IngestSession *session)
+{
+	int			pid = session->state->pid;
+
+	if (pid == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not start a background session"),
+				 errhint("More details may be available in the server log.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("lost connection to background session %d", pid),
+			 errhint("More details may be available in the server log.")));
+}
+
+/*
+ * Raise an error if a session waits for a lock of ours.  We wait for the
+ * session in a way the deadlock detector does not know of, so it sees no
+ * cycle.
+ */
+static void
+check_deadlock(IngestSession *session)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(session->scratch);
+	int			pid = session->state->pid;
+
+	if (pid != 0 && !session->answered && waits_for_me(pid))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
+				 errmsg("deadlock detected"),
+				 errdetail("Background session %d waits for a lock that process %d holds; process %d waits for the background session.",
+						   pid, MyProcPid, MyProcPid),
+				 errhint("Start from a transaction that has not locked the tables concerned.")));
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(session->scratch);
+}
+
+/*
+ * Does a process wait, directly or behind others that wait, for this one?
+ * Follows pg_blocking_pids().  The answers are of slightly different moments;
+ * for one to be wrong a lock has to change hands between two of them.
+ */
+static bool
+waits_for_me(int pid)
+{
+	List	   *pids = list_make1_int(pid);
+
+	/* The list grows as we go. */
+	for (int i = 0; i < list_length(pids); i++)
+	{
+		Datum		blockers;
+		Datum	   *elements;
+		int			nelements;
+
+		blockers = DirectFunctionCall1(pg_blocking_pids,
+									   Int32GetDatum(list_nth_int(pids, i)));
+		deconstruct_array(DatumGetArrayTypeP(blockers), INT4OID,
+						  sizeof(int32), true, TYPALIGN_INT,
+						  &elements, NULL, &nelements);
+		for (int j = 0; j < nelements; j++)
+		{
+			int			blocker = DatumGetInt32(elements[j]);
+
+			if (blocker == MyProcPid)
+				return true;
+			/* 0 is a prepared transaction, which waits for nobody. */
+			if (blocker != 0)
+				pids = list_append_unique_int(pids, blocker);
+		}
+	}
+	return false;
+}
+
+/* Make a session that has come up known to keepers, or the others to it. */
+static void
+enroll(IngestSession *session)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &live_sessions)
+	{
+		IngestSession *other = dlist_container(IngestSession, node, iter.cur);
+
+		if (session->keeper && !other->keeper)
+			replace_sibling(session->state, 0, other->state->pid);
+		else if (!session->keeper && other->keeper)
+			replace_sibling(other->state, 0, session->state->pid);
+	}
+}
+
+/*
+ * Replace old_pid in a keeper's list of siblings, 0 standing for a free
+ * place.  Places of processes that are gone are free too: a session ended by
+ * an error is not struck off.
+ */
+static void
+replace_sibling(SessionState *keeper, int old_pid, int new_pid)
+{
+	for (int i = 0; i < keeper->nsiblings; i++)
+	{
+		int			pid = keeper->siblings[i];
+
+		if (pid == old_pid ||
+			(old_pid == 0 && BackendPidGetProc(pid) == NULL))
+		{
+			keeper->siblings[i] = new_pid;
+			return;
+		}
+	}
+}
+
+/*
+ * Start the end of a session.  An idle one needs no more than that we detach,
+ * and then leaves without a line in the server's log.
+ */
+static void
+end_process(IngestSession *session)
+{
+	if (session->busy)
+		TerminateBackgroundWorker(session->process);
+}
+
+/*
+ * Wait until the session's process is gone, the deadline has passed or
+ * somebody wants us to stop.
+ */
+static void
+await_end(IngestSession *session, TimestampTz deadline)
+{
+	pid_t		pid;
+
+	while (GetBackgroundWorkerPid(session->process, &pid) != BGWH_STOPPED &&
+		   !QueryCancelPending && !ProcDiePending)
+	{
+		long		timeout;
+
+		timeout = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+												  deadline);
+		if (timeout <= 0)
+			break;
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 timeout, WAIT_EVENT_BGWORKER_SHUTDOWN);
+		ResetLatch(MyLatch);
+	}
+}
+
+/* The segment goes, and this session with it: on_dsm_detach callback. */
+static void
+segment_detached(dsm_segment *segment, Datum arg)
+{
+	IngestSession *session = (IngestSession *) DatumGetPointer(arg);
+
+	(void) segment;
+	end_process(session);
+	forget(session);
+}
+
+/* Detach from the segment but keep the rest. */
+static void
+detach(IngestSession *session)
+{
+	cancel_on_dsm_detach(session->segment, segment_detached,
+						 PointerGetDatum(session));
+	dsm_detach(session->segment);
+}
+
+/* Free what is left of a session; its segment is gone or about to be. */
+static void
+forget(IngestSession *session)
+{
+	dlist_delete(&session->node);
+	MemoryContextDelete(session->context);
+}
+
+/*
+ * Main function of the session's process.
+ *
+ * There is no resource owner here, so that the segment stays mapped until the
+ * process exits (as in ParallelWorkerMain()).
+ */
+void
+ingest_session_main(Datum main_arg)
+{
+	bool		keeper = MyBgworkerEntry->bgw_extra[0];
+	MemoryContext request_context;
+	dsm_segment *segment;
+	shm_toc    *toc;
+
+	pqsignal(SIGTERM, keeper ? keeper_sigterm : die);
+	BackgroundWorkerUnblockSignals();
+
+	request_context = AllocSetContextCreate(TopMemoryContext,
+											"ingest_tools request",
+											ALLOCSET_DEFAULT_SIZES);
+
+	segment = dsm_attach(DatumGetUInt32(main_arg));
+	if (segment == NULL)
+		return;					/* the owner is gone already */
+	toc = shm_toc_attach(SESSION_MAGIC, dsm_segment_address(segment));
+	if (toc == NULL)
+		elog(ERROR, "invalid magic number in dynamic shared memory segment");
+	attach_segment(segment, toc);
+	become_caller(toc);
+
+	pgstat_report_activity(STATE_IDLE, my_state->purpose);
+	pq_putemptymessage(SESSION_REPLY);
+
+	for (;;)
+	{
+		StringInfoData request;
+
+		MemoryContextSwitchTo(request_context);
+		MemoryContextReset(request_context);
+		initStringInfo(&request);
+		if (!receive_request(&request))
+			break;
+		pgstat_report_activity(STATE_RUNNING, my_state->purpose);
+		run_request(&request);
+		pgstat_report_activity(STATE_IDLE, my_state->purpose);
+	}
+
+	if (my_farewell != NULL)
+		say_farewell();
+}
+
+/*
+ * SIGTERM in a keeper: cancel what it does and leave, see the head of this
+ * file.
+ */
+static void
+keeper_sigterm(SIGNAL_ARGS)
+{
+	int			save_errno = errno;
+
+	(void) postgres_signal_arg;
+	leave_requested = true;
+	if (!saying_farewell)
+	{
+		QueryCancelPending = true;
+		InterruptPending = true;
+	}
+	SetLatch(MyLatch);
+
+	errno = save_errno;
+}
+
+/* Attach to the queues; from here on errors reach the owner. */
+static void
+attach_segment(dsm_segment *segment, shm_toc *toc)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(TopMemoryContext);
+	shm_mq	   *queue;
+
+	my_state = shm_toc_lookup(toc, SESSION_KEY_STATE, false);
+	my_state->pid = MyProcPid;
+
+	queue = shm_toc_lookup(toc, SESSION_KEY_REQUESTS, false);
+	shm_mq_set_receiver(queue, MyProc);
+	my_requests = shm_mq_attach(queue, segment, NULL);
+
+	queue = shm_toc_lookup(toc, SESSION_KEY_REPLIES, false);
+	shm_mq_set_sender(queue, MyProc);
+	pq_redirect_to_shm_mq(segment, shm_mq_attach(queue, segment, NULL));
+
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/*
+ * Connect to the owner's database as whom the owner decided, with its
+ * libraries and settings.
+ *
+ * As in ParallelWorkerMain(), InitializingParallelWorker makes the server
+ * take over the identity instead of looking up, by name, whether it may be
+ * assumed: the owner has it, whether the role may log in or not, and a role
+ * of that name may have become another one.  session_authorization and role
+ * among the settings then change nothing but what SHOW says.
+ */
+static void
+become_caller(shm_toc *toc)
+{
+	InitializingParallelWorker = true;
+	SetAuthenticatedUserIdCompat(my_state->authenticated_user,
+								 my_state->authenticated_is_superuser);
+	SetSessionAuthorization(my_state->session_user,
+							my_state->session_is_superuser);
+	SetCurrentRoleId(my_state->role, my_state->role_is_superuser);
+	BackgroundWorkerInitializeConnectionByOid(my_state->database,
+											  my_state->authenticated_user,
+											  BGWORKER_BYPASS_ALLOWCONN |
+											  BGWORKER_BYPASS_ROLELOGINCHECK);
+
+	/* Libraries first, as they may define settings. */
+	StartTransactionCommand();
+	RestoreLibraryState(shm_toc_lookup(toc, SESSION_KEY_LIBRARIES, false));
+	RestoreGUCState(shm_toc_lookup(toc, SESSION_KEY_SETTINGS, false));
+	InitializingParallelWorker = false;
+
+	if (my_state->definer)
+	{
+		/* Make SHOW, and what RESET goes back to, say the truth. */
+		SetConfigOption("session_authorization",
+						GetUserNameFromId(my_state->session_user, false),
+						PGC_USERSET, PGC_S_SESSION);
+		SetConfigOption("role", "none", PGC_USERSET, PGC_S_SESSION);
+	}
+
+	/* The owner's transaction may write, so ours may. */
+	SetConfigOption("default_transaction_read_only", "off",
+					PGC_USERSET, PGC_S_SESSION);
+	CommitTransactionCommand();
+}
+
+/*
+ * Wait for a message.  Returns false when it is time to leave: the owner says
+ * so, is gone, or (a keeper) SIGTERM was received.
+ */
+static bool
+receive_request(StringInfo request)
+{
+	while (!leave_requested)
+	{
+		Size		len;
+		void	   *data;
+
+		switch (shm_mq_receive(my_requests, &len, &data, true))
+		{
+			case SHM_MQ_SUCCESS:
+				appendBinaryStringInfo(request, data, len);
+				if (request->data[0] != SESSION_LEAVE)
+					return true;
+				my_farewell = NULL;
+				return false;
+			case SHM_MQ_DETACHED:
+				return false;
+			case SHM_MQ_WOULD_BLOCK:
+				nap(-1, WAIT_EVENT_MESSAGE_QUEUE_RECEIVE);
+		}
+	}
+
+	report_leaving();
+	return false;
+}
+
+/*
+ * Do what a message asks for and reply.  After an error, which the owner has
+ * then received in place of the reply, the session is idle again: it is for
+ * the owner to end it.
+ */
+static void
+run_request(StringInfo request)
+{
+	PG_TRY();
+	{
+		StringInfoData reply;
+		StringInfoData message;
+
+		initStringInfo(&reply);
+		if (pq_getmsgbyte(request) == SESSION_CALL)
+			call_handler(request, &reply);
+		else
+		{
+			(void) pq_getmsgrawstring(request);
+			my_farewell = request->cursor < request->len ?
+				MemoryContextStrdup(TopMemoryContext,
+									pq_getmsgrawstring(request)) : NULL;
+		}
+
+		/* Others are to see our statistics once the owner has the reply. */
+		pgstat_report_stat(true);
+
+		pq_beginmessage(&message, SESSION_REPLY);
+		pq_sendbytes(&message, reply.data, reply.len);
+		pq_endmessage(&message);
+	}
+	PG_CATCH();
+	{
+		recover();
+	}
+	PG_END_TRY();
+}
+
+/* Call the handler that a message names. */
+static void
+call_handler(StringInfo request, StringInfo reply)
+{
+	const char *name = pq_getmsgrawstring(request);
+	StringInfoData body;
+	IngestSessionHandler handler;
+
+	handler = (IngestSessionHandler)
+		load_external_function(MyBgworkerEntry->bgw_library_name, name, true,
+							   NULL);
+
+	/* Give it its own buffer, aligned, with the cursor at the start. */
+	initStringInfo(&body);
+	appendBinaryStringInfo(&body, request->data + request->cursor,
+						   request->len - request->cursor);
+	handler(&body, reply);
+}
+
+/* Handler of ingest_session_execute(). */
+void
+ingest_session_run_sql(StringInfo request, StringInfo reply)
+{
+	(void) reply;
+	execute_sql(pq_getmsgrawstring(request));
+}
+
+/* Run SQL commands in one transaction, none of them found by search_path. */
+static void
+execute_sql(const char *sql)
+{
+	int			save_nestlevel;
+	int			result;
+
+	SetCurrentStatementStartTimestamp();
+	debug_query_string = sql;
+	pgstat_report_activity(STATE_RUNNING, sql);
+
+	StartTransactionCommand();
+	save_nestlevel = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = SPI_execute(sql, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute failed: %s",
+			 SPI_result_code_string(result));
+	PopActiveSnapshot();
+	SPI_finish();
+	AtEOXact_GUC(true, save_nestlevel);
+	CommitTransactionCommand();
+
+	debug_query_string = NULL;
+}
+
+/*
+ * Report the current error, to the owner if it is still there, and get back
+ * to a state without a transaction (see the like in PostgresMain()).  A
+ * cancel that keeper_sigterm() asked for is left to report_leaving().
+ */
+static void
+recover(void)
+{
+	error_context_stack = NULL;
+	HOLD_INTERRUPTS();
+	if (!leave_requested || saying_farewell ||
+		geterrcode() != ERRCODE_QUERY_CANCELED)
+		EmitErrorReport();
+	debug_query_string = NULL;
+	AbortOutOfAnyTransaction();
+	FlushErrorState();
+	RESUME_INTERRUPTS();
+}
+
+/* Tell an owner who is still there that its keeper is leaving. */
+static void
+report_leaving(void)
+{
+	PG_TRY();
+	{
+		ereport(ERROR,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("terminating background worker \"%s\" due to administrator command",
+						MyBgworkerEntry->bgw_type)));
+	}
+	PG_CATCH();
+	{
+		recover();
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Run a keeper's farewell, once the owner's other sessions are gone: one of
+ * them could otherwise still commit what is to be removed.
+ */
+static void
+say_farewell(void)
+{
+	TimestampTz deadline;
+	char		patience[16];
+
+	saying_farewell = true;
+	QueryCancelPending = false;
+	whereToSendOutput = DestNone;
+	pgstat_report_activity(STATE_RUNNING, my_farewell);
+	await_siblings();
+
+	/*
+	 * Nothing must keep a shutdown waiting for ever: neither a lock, nor a
+	 * standby that is gone.  transaction_timeout (17) would kill us.
+	 */
+	snprintf(patience, sizeof(patience), "%dms", KEEPER_LOCK_PATIENCE);
+	SetConfigOption("lock_timeout", patience, PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("synchronous_commit", "local", PGC_USERSET,
+					PGC_S_SESSION);
+	if (GetConfigOption("transaction_timeout", true, false) != NULL)
+		SetConfigOption("transaction_timeout", "0", PGC_USERSET,
+						PGC_S_SESSION);
+
+	deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+										   KEEPER_LOCK_PATIENCE);
+	for (;;)
+	{
+		bool		again;
+
+		if (try_farewell(&again))
+			break;
+		if (!again || GetCurrentTimestamp() >= deadline)
+		{
+			ereport(WARNING,
+					(errmsg("background session could not remove what was left behind"),
+					 errdetail("The commands left to do are: %s",
+							   my_farewell)));
+			break;
+		}
+		nap(KEEPER_RETRY_INTERVAL, WAIT_EVENT_BGWORKER_SHUTDOWN);
+	}
+}
+
+/* Wait, but not for ever, until the owner's other sessions are gone. */
+static void
+await_siblings(void)
+{
+	TimestampTz deadline =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+									KEEPER_SIBLINGS_PATIENCE);
+
+	for (int i = 0; i < my_state->nsiblings; i++)
+	{
+		int			pid = my_state->siblings[i];
+
+		while (pid != 0 && BackendPidGetProc(pid) != NULL &&
+			   GetCurrentTimestamp() < deadline)
+			nap(10, WAIT_EVENT_BGWORKER_SHUTDOWN);
+	}
+}
+
+/*
+ * Run the farewell.  Returns false, with the error logged, if it failed; sets
+ * *again if the failure is of a kind that may pass.
+ */
+static bool
+try_farewell(bool *again)
+{
+	volatile bool done = false;
+	volatile int code = 0;
+
+	PG_TRY();
+	{
+		execute_sql(my_farewell);
+		done = true;
+	}
+	PG_CATCH();
+	{
+		code = geterrcode();
+		recover();
+	}
+	PG_END_TRY();
+
+	*again = code == ERRCODE_LOCK_NOT_AVAILABLE ||
+		code == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		code == ERRCODE_T_R_SERIALIZATION_FAILURE ||
+		code == ERRCODE_QUERY_CANCELED;
+	return done;
+}
+
+/*
+ * Wait for the latch or, if timeout_ms is not negative, that long.  There is
+ * no request to cancel here, so a cancel is ignored.
+ */
+static void
+nap(long timeout_ms, uint32 wait_event)
+{
+	(void) WaitLatch(MyLatch,
+					 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+					 (timeout_ms >= 0 ? WL_TIMEOUT : 0),
+					 timeout_ms, wait_event);
+	ResetLatch(MyLatch);
+	QueryCancelPending = false;
+	CHECK_FOR_INTERRUPTS();
+}

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * spool.h
+ *		The rows of a source in a temporary file.
+ *
+ * IDENTIFICATION
+ *		src/spool.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INGEST_SPOOL_H
+#define INGEST_SPOOL_H
+
+#include "postgres.h"
+
+#include "utils/relcache.h"
+
+#include "options.h"
+#include "source.h"
+
+/* in spool.c */
+
+/*
+ * Read a source, at most max_rows rows of it (all if negative), into a
+ * temporary file that other processes of the server can open by the path
+ * returned; the caller makes it an INGEST_SOURCE_SPOOL.  The bytes are the
+ * source's own, the header lines left out and, for HEADER MATCH, checked.  The
+ * file goes away with the portal that runs, or with the (sub)transaction where
+ * there is none.
+ */
+extern char *ingest_spool_source(Relation target,
+								 const IngestSourceSpec *spec,
+								 const IngestOptions *options,
+								 int64 max_rows, int64 *rows);
+
+#endif							/* INGEST_SPOOL_H */

@@ -1,0 +1,385 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_insert.c
+ *		Writers that say it in SQL: INSERT, prepared INSERT, multi-row INSERT.
+ *
+ * They do what a client does that has the rows as text: a statement is text
+ * with every value as a literal, which the server parses, plans and executes
+ * through SPI; a prepared statement gets its values as parameters that went
+ * through the types' input functions, as they do in the extended protocol's
+ * Bind.  What a client's round trip and the network cost is not in it.
+ *
+ * INSERT does what COPY does with two exceptions that are bridged here: COPY
+ * stores what the source has for GENERATED ALWAYS AS IDENTITY columns, so the
+ * statements say OVERRIDING SYSTEM VALUE; and COPY ignores rules, so a target
+ * with rules is refused.
+ *
+ * A statement never grows past MAX_STATEMENT_BYTES: a frontend message is
+ * limited to MaxAllocSize (PQ_LARGE_MESSAGE_LIMIT in libpq/libpq.h).
+ *
+ * IDENTIFICATION
+ *		src/write_insert.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "write.h"
+
+/* Room is left for the row that makes a statement too long. */
+#define MAX_STATEMENT_BYTES		(MaxAllocSize / 4)
+
+/* How an input function is called for one parameter. */
+typedef struct ParamType
+{
+	Oid			typid;
+	FmgrInfo	input;
+	Oid			ioparam;
+} ParamType;
+
+/* One transaction's part of a load; in the transaction's context. */
+typedef struct InsertState
+{
+	int			nfields;		/* columns the source supplies */
+	StringInfoData statement;	/* INSERT ... VALUES and the rows so far */
+	int			prefix_len;		/* length of it up to VALUES */
+	int			nrows;			/* rows in the statement */
+	MemoryContext batch_context;	/* reset after each statement */
+
+	/* prepared statement */
+	SPIPlanPtr	plan;
+	ParamType  *params;
+	Datum	   *values;
+	char	   *nulls;
+} InsertState;
+
+/*
+ * COPY ignores rules; INSERT would follow them.
+ */
+static void
+check_no_rules(Relation rel)
+{
+	if (rel->rd_rel->relhasrules && rel->rd_rules != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot load into table \"%s\" with INSERT statements",
+						RelationGetRelationName(rel)),
+				 errdetail("The table has rules, which COPY does not follow and INSERT does."),
+				 errhint("Use strategy copy or online.")));
+}
+
+/*
+ * Write "INSERT INTO s.t (columns) OVERRIDING SYSTEM VALUE VALUES ".  A source
+ * without columns, as COPY allows for a table that has none, gives rows of
+ * defaults.
+ */
+static void
+build_prefix(InsertState *state, Relation rel, List *attnums)
+{
+	StringInfo	buf = &state->statement;
+	ListCell   *lc;
+
+	initStringInfo(buf);
+	appendStringInfo(buf, "INSERT INTO %s",
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												RelationGetRelationName(rel)));
+	if (attnums != NIL)
+	{
+		appendStringInfoString(buf, " (");
+		foreach(lc, attnums)
+		{
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
+												  lfirst_int(lc) - 1);
+
+			appendStringInfo(buf, "%s%s", lc == list_head(attnums) ? "" : ", ",
+							 quote_identifier(NameStr(att->attname)));
+		}
+		appendStringInfoString(buf, ") OVERRIDING SYSTEM VALUE VALUES ");
+	}
+	else
+		appendStringInfoString(buf, " DEFAULT VALUES");
+	state->prefix_len = buf->len;
+}
+
+/*
+ * Begin a transaction's part: connect to SPI and write the statement's start.
+ * The state is allocated before SPI_connect() changes the context.
+ */
+static void *
+insert_begin(IngestWriteTarget *target)
+{
+	InsertState *state = palloc0_object(InsertState);
+	List	   *attnums = ingest_parse_attnums(target->parser);
+	Relation	rel = table_open(target->relid, RowExclusiveLock);
+
+	check_no_rules(rel);
+	build_prefix(state, rel, attnums);
+	table_close(rel, NoLock);
+
+	state->nfields = list_length(attnums);
+	state->batch_context = AllocSetContextCreate(CurrentMemoryContext,
+												 "ingest_tools statement",
+												 ALLOCSET_DEFAULT_SIZES);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	return state;
+}
+
+/*
+ * Prepare the INSERT with one parameter per column.
+ */
+static void *
+prepared_begin(IngestWriteTarget *target)
+{
+	InsertState *state = insert_begin(target);
+	List	   *attnums = ingest_parse_attnums(target->parser);
+	Relation	rel = table_open(target->relid, NoLock);
+	Oid		   *types = palloc_array(Oid, state->nfields + 1);
+	ListCell   *lc;
+
+	state->params = palloc_array(ParamType, state->nfields + 1);
+	state->values = palloc_array(Datum, state->nfields + 1);
+	state->nulls = palloc_array(char, state->nfields + 1);
+
+	foreach(lc, attnums)
+	{
+		int			i = foreach_current_index(lc);
+		ParamType  *param = &state->params[i];
+		Oid			input;
+
+		param->typid = TupleDescAttr(RelationGetDescr(rel),
+									 lfirst_int(lc) - 1)->atttypid;
+		getTypeInputInfo(param->typid, &input, &param->ioparam);
+		fmgr_info(input, &param->input);
+		types[i] = param->typid;
+		appendStringInfo(&state->statement, "%s$%d", i == 0 ? "(" : ", ", i + 1);
+	}
+	if (attnums != NIL)
+		appendStringInfoChar(&state->statement, ')');
+	table_close(rel, NoLock);
+
+	state->plan = SPI_prepare(state->statement.data, state->nfields, types);
+	if (state->plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	return state;
+}
+
+/*
+ * Take the next record; sets target->at_end and returns false if there is
+ * none.
+ */
+static bool
+next_fields(IngestWriteTarget *target, char ***fields)
+{
+	if (!ingest_parse_fields(target->parser, fields))
+	{
+		target->at_end = true;
+		return false;
+	}
+	target->rows_read++;
+	return true;
+}
+
+/*
+ * Append a row of literals: ('a', NULL, DEFAULT).
+ */
+static void
+append_row(InsertState *state, char **fields)
+{
+	StringInfo	buf = &state->statement;
+
+	for (int i = 0; i < state->nfields; i++)
+	{
+		appendStringInfoString(buf, i == 0 ? "(" : ", ");
+		if (fields[i] == NULL)
+			appendStringInfoString(buf, "NULL");
+		else if (fields[i] == ingest_field_default)
+			appendStringInfoString(buf, "DEFAULT");
+		else
+		{
+			char	   *literal = quote_literal_cstr(fields[i]);
+
+			appendStringInfoString(buf, literal);
+			pfree(literal);
+		}
+	}
+	if (state->nfields > 0)
+		appendStringInfoChar(buf, ')');
+	state->nrows++;
+}
+
+/*
+ * Execute the statement and make it empty again.
+ */
+static void
+execute_statement(IngestWriteTarget *target, InsertState *state)
+{
+	if (state->nrows == 0)
+		return;
+
+	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	if (SPI_execute(state->statement.data, false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not execute INSERT");
+	target->rows_loaded += SPI_processed;
+	SPI_freetuptable(SPI_tuptable);
+
+	state->statement.len = state->prefix_len;
+	state->statement.data[state->prefix_len] = '\0';
+	state->nrows = 0;
+	MemoryContextReset(state->batch_context);
+	ingest_meter_phase(target->meter, INGEST_PHASE_READ);
+}
+
+/*
+ * One statement per row.  The meter stays in one phase for the whole call:
+ * looking at the clock twice for every row would cost more than it tells.
+ */
+static void
+insert_write(IngestWriteTarget *target, void *arg, int64 max_rows)
+{
+	InsertState *state = (InsertState *) arg;
+	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
+	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
+	char	  **fields;
+
+	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	while (n-- > 0 && next_fields(target, &fields))
+	{
+		CHECK_FOR_INTERRUPTS();
+		append_row(state, fields);
+		if (SPI_execute(state->statement.data, false, 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not execute INSERT");
+		target->rows_loaded += SPI_processed;
+		SPI_freetuptable(SPI_tuptable);
+		state->statement.len = state->prefix_len;
+		state->nrows = 0;
+		MemoryContextReset(state->batch_context);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * One execution of the prepared statement per row.
+ */
+static void
+prepared_write(IngestWriteTarget *target, void *arg, int64 max_rows)
+{
+	InsertState *state = (InsertState *) arg;
+	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
+	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
+	char	  **fields;
+
+	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	while (n-- > 0 && next_fields(target, &fields))
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < state->nfields; i++)
+		{
+			ParamType  *param = &state->params[i];
+
+			if (fields[i] == ingest_field_default)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("strategy insert_prepared cannot take the DEFAULT marker"),
+						 errhint("Use strategy insert or insert_values.")));
+			state->values[i] = InputFunctionCall(&param->input, fields[i],
+												 param->ioparam, -1);
+			state->nulls[i] = fields[i] == NULL ? 'n' : ' ';
+		}
+		if (SPI_execute_plan(state->plan, state->values, state->nulls, false,
+							 0) != SPI_OK_INSERT)
+			elog(ERROR, "could not execute prepared INSERT");
+		target->rows_loaded += SPI_processed;
+		SPI_freetuptable(SPI_tuptable);
+		MemoryContextReset(state->batch_context);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Statements of batch_rows rows, cut into smaller ones at split_bytes (the
+ * split policy of workload W5).
+ */
+static void
+values_write(IngestWriteTarget *target, void *arg, int64 max_rows)
+{
+	InsertState *state = (InsertState *) arg;
+	const IngestOptions *options = target->options;
+	int64		limit = options->split_bytes > 0 ?
+		Min(options->split_bytes, (int64) MAX_STATEMENT_BYTES) :
+		(int64) MAX_STATEMENT_BYTES;
+	int64		n = max_rows > 0 ? Min(max_rows, options->batch_rows) :
+		options->batch_rows;
+	char	  **fields;
+
+	ingest_meter_phase(target->meter, INGEST_PHASE_READ);
+	while (n-- > 0 && next_fields(target, &fields))
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->batch_context);
+
+		CHECK_FOR_INTERRUPTS();
+		if (state->nrows > 0 && state->nfields > 0)
+			appendStringInfoString(&state->statement, ", ");
+		append_row(state, fields);
+		MemoryContextSwitchTo(old);
+
+		/* DEFAULT VALUES has no multi-row form. */
+		if (state->statement.len >= limit || state->nfields == 0)
+		{
+			if (limit == (int64) MAX_STATEMENT_BYTES && state->nfields > 0)
+				ereport(NOTICE,
+						(errmsg("statement cut after %d rows", state->nrows),
+						 errdetail("A statement may not be larger than %zu bytes.",
+								   (size_t) MAX_STATEMENT_BYTES)));
+			execute_statement(target, state);
+		}
+	}
+	execute_statement(target, state);
+}
+
+static void
+insert_finish(IngestWriteTarget *target, void *arg)
+{
+	InsertState *state = (InsertState *) arg;
+
+	MemoryContextDelete(state->batch_context);
+	if (state->plan)
+		SPI_freeplan(state->plan);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	ingest_meter_phase(target->meter, INGEST_PHASE_SETUP);
+}
+
+const IngestWriter ingest_writer_insert = {
+	.name = "insert",
+	.needs_parser = true,
+	.begin = insert_begin,
+	.write = insert_write,
+	.finish = insert_finish,
+};
+
+const IngestWriter ingest_writer_insert_prepared = {
+	.name = "insert_prepared",
+	.needs_parser = true,
+	.begin = prepared_begin,
+	.write = prepared_write,
+	.finish = insert_finish,
+};
+
+const IngestWriter ingest_writer_insert_values = {
+	.name = "insert_values",
+	.needs_parser = true,
+	.begin = insert_begin,
+	.write = values_write,
+	.finish = insert_finish,
+};
