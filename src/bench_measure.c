@@ -18,7 +18,6 @@
 #include "access/xact.h"
 #include "executor/spi.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -89,15 +88,16 @@ ingest_bench_measure_job(StringInfo request, StringInfo reply)
 	if (n > 0)
 		ingest_wal_attribute(start_lsn, end_lsn, relations);
 
+	relations = ingest_load_name_relations(relations);
+	n = list_length(relations);
 	ingest_message_put(reply, &n, sizeof(n));
 	foreach(lc, relations)
 	{
-		IngestRelationUsage *usage = (IngestRelationUsage *) lfirst(lc);
-		int64		size = ingest_load_relation_size(usage->relid);
+		IngestReportRelation *relation = (IngestReportRelation *) lfirst(lc);
 
-		ingest_message_put_string(reply, get_rel_name(usage->relid));
-		ingest_message_put(reply, &size, sizeof(size));
-		ingest_message_put(reply, usage, sizeof(*usage));
+		ingest_message_put_string(reply, relation->name);
+		ingest_message_put(reply, &relation->bytes, sizeof(relation->bytes));
+		ingest_message_put(reply, &relation->usage, sizeof(relation->usage));
 	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();
@@ -121,8 +121,7 @@ get_relations(StringInfo reply)
 		relation->name = ingest_message_get_string(reply);
 		ingest_message_get(reply, &relation->bytes, sizeof(relation->bytes));
 		ingest_message_get(reply, &relation->usage, sizeof(relation->usage));
-		if (relation->name)
-			result = lappend(result, relation);
+		result = lappend(result, relation);
 	}
 	return result;
 }

@@ -410,6 +410,10 @@ scan_quoted(IngestCsv *csv, char *buf, size_t pos, size_t len, bool last,
 			break;
 		c = buf[pos];
 
+		/* COPY looks at the byte after a CR before it counts the CR. */
+		if (c == '\r' && pos + 1 >= len && !last)
+			return INGEST_CSV_MORE;
+
 		if (in_quote && has_escape && c == escape)
 			escaped = !escaped;
 		if (c == quote && !escaped)

@@ -242,7 +242,7 @@ static bool key_column(Relation rel, AttrNumber *attnum, char *strategy);
 static bool bound_number(Oid typid, Datum value, int64 *number);
 static bool key_limits(Oid typid, int64 *min, int64 *max);
 static void choose_unit(KeyLevel *level);
-static char *level_number(Generate *gen, GenerateColumn *column);
+static char *level_number(GenerateColumn *column);
 static void steer_first(Generate *gen, KeyLevel *level,
 						GenerateColumn *column);
 static void steer_second(Generate *gen, KeyLevel *first);
@@ -251,7 +251,10 @@ static bool second_level(Generate *gen, KeyLevel *first, KeyLevel *second,
 static char *slot_value(KeyLevel *level, const char *slot,
 						const char *offset);
 static char *slot_array(KeyLevel *level, bool widths, bool open_too);
+static int64 least_width(KeyLevel *level);
+static void put_wide_last(KeyLevel *level);
 static int64 slot_width(const KeySlot *slot, bool open_too);
+static int64 least_number(List *numbers);
 static char *int8_array(List *numbers);
 static char *hash_sql(const char *number, int64 seed);
 static char *int8_sql(int64 value);
@@ -624,8 +627,11 @@ plain_value(Generate *gen, GenerateColumn *column)
 	switch (column->kind)
 	{
 		case GENERATE_DISTINCT:
+			/* Rows count from 1: 0 is the last number to be used. */
+			if (limit < PG_INT64_MAX)
+				limit++;
 			check_distinct(gen, column, limit);
-			number = "g.i";
+			number = sql("(g.i {%} $1)", int8_sql(limit), NULL, NULL);
 			break;
 		case GENERATE_CORRELATED:
 			number = sql("((g.i {+} ($1 {%} $2)) {%} $3)",
@@ -1214,11 +1220,10 @@ choose_unit(KeyLevel *level)
 
 /* The number that slot and place in it are taken from if order is no matter. */
 static char *
-level_number(Generate *gen, GenerateColumn *column)
+level_number(GenerateColumn *column)
 {
 	char	   *number = hash_sql("i", column->seed);
 
-	(void) gen;
 	if (column->nvalues > 0)
 		number = sql("($1 {%} $2)", number, int8_sql(column->nvalues), NULL);
 	return number;
@@ -1231,7 +1236,7 @@ level_number(Generate *gen, GenerateColumn *column)
  * in turn by blocks, each block going on where the partition's last one
  * ended, so that a short series, too, meets all partitions, and rows that
  * follow each other are mostly in the same one.  If a partition is smaller
- * than a block, they are filled one after the other.
+ * than a block, they are filled one after the other, the small ones first.
  */
 static void
 steer_first(Generate *gen, KeyLevel *level, GenerateColumn *column)
@@ -1239,26 +1244,27 @@ steer_first(Generate *gen, KeyLevel *level, GenerateColumn *column)
 	int			nslots = list_length(level->slots);
 	char	   *count = int8_sql(nslots);
 	bool		distinct = (column->kind == GENERATE_DISTINCT);
-	int64		least = MAX_WIDTH;
+	int64		least;
 	int64		total = 0;
 	List	   *starts = NIL;
 	char	   *offset;
 	ListCell   *lc;
 
+	least = least_width(level);
+	if (least < PARTITION_BLOCK)
+		put_wide_last(level);
 	foreach(lc, level->slots)
 	{
 		int64	   *start = palloc_object(int64);
-		int64		width = slot_width(lfirst(lc), true);
 
 		*start = total;
 		starts = lappend(starts, start);
-		least = Min(least, width);
-		total += width;
+		total += slot_width(lfirst(lc), true);
 	}
 
 	if (column->kind == GENERATE_RANDOM)
 	{
-		char	   *number = level_number(gen, column);
+		char	   *number = level_number(column);
 
 		gen->slot = sql("1 {+} ($1 {%} $2)", number, count, NULL);
 		offset = sql("($1 {/} $2)", number, count, NULL);
@@ -1308,9 +1314,9 @@ steer_first(Generate *gen, KeyLevel *level, GenerateColumn *column)
 
 /*
  * Choose slot and value at the second level, among those within the row's
- * first-level slot.  The value of a distinct column is its slot's start plus
- * the row number: distinct at least where every first-level slot is divided
- * alike.
+ * first-level slot.  Blocks go round as at the first level, but the number of
+ * slots they go round by differs; distinct values are so at least where every
+ * first-level slot is divided alike.
  */
 static void
 steer_second(Generate *gen, KeyLevel *first)
@@ -1319,11 +1325,10 @@ steer_second(Generate *gen, KeyLevel *first)
 	List	   *starts = NIL;
 	List	   *counts = NIL;
 	GenerateColumn *column;
-	char	   *number;
+	char	   *start;
 	char	   *count;
 	char	   *slot;
 	char	   *offset;
-	bool		random;
 
 	if (!second_level(gen, first, &second, &starts, &counts))
 		return;
@@ -1331,15 +1336,31 @@ steer_second(Generate *gen, KeyLevel *first)
 	if (column == NULL || column->key_value != NULL)
 		return;
 
-	random = (column->kind == GENERATE_RANDOM);
-	number = random ? level_number(gen, column) : "g.i";
+	start = psprintf("(%s)[g.slot]", int8_array(starts));
 	count = psprintf("(%s)[g.slot]", int8_array(counts));
-	slot = sql("(($1)[g.slot] {+} (($2) {%} $3))", int8_array(starts),
-			   random ? number : sql("g.i {/} $1", int8_sql(PARTITION_BLOCK),
-									 NULL, NULL), count);
-	offset = random ? sql("($1 {/} $2)", number, count, NULL) : number;
+	if (column->kind == GENERATE_RANDOM)
+	{
+		char	   *number = level_number(column);
+
+		slot = sql("($1 {+} ($2 {%} $3))", start, number, count);
+		offset = sql("($1 {/} $2)", number, count, NULL);
+	}
+	else
+	{
+		int64		least = least_width(&second);
+		int64		block = (least < PARTITION_BLOCK) ? 1 : PARTITION_BLOCK;
+
+		if (column->kind == GENERATE_DISTINCT)
+			check_distinct(gen, column,
+						   Min(MAX_WIDTH, least / block * block * least_number(counts)));
+		slot = sql("($1 {+} ((g.i {/} $2) {%} $3))", start, int8_sql(block),
+				   count);
+		offset = sql("(((g.i {/} ($1 {*} $2)) {*} $1) {+} (g.i {%} $1))",
+					 int8_sql(block), count, NULL);
+	}
 	offset = sql("($1 {%} ($2)[$3])", offset,
-				 slot_array(&second, true, !random), slot);
+				 slot_array(&second, true, column->kind != GENERATE_RANDOM),
+				 slot);
 	column->key_value = slot_value(&second, slot, offset);
 }
 
@@ -1445,6 +1466,36 @@ slot_array(KeyLevel *level, bool widths, bool open_too)
 	return int8_array(numbers);
 }
 
+/* Width of the slot that has the fewest values. */
+static int64
+least_width(KeyLevel *level)
+{
+	int64		least = MAX_WIDTH;
+	ListCell   *lc;
+
+	foreach(lc, level->slots)
+		least = Min(least, slot_width(lfirst(lc), true));
+	return least;
+}
+
+/* Move the slots of a block or more behind the others. */
+static void
+put_wide_last(KeyLevel *level)
+{
+	List	   *narrow = NIL;
+	List	   *wide = NIL;
+	ListCell   *lc;
+
+	foreach(lc, level->slots)
+	{
+		if (slot_width(lfirst(lc), true) < PARTITION_BLOCK)
+			narrow = lappend(narrow, lfirst(lc));
+		else
+			wide = lappend(wide, lfirst(lc));
+	}
+	level->slots = list_concat(narrow, wide);
+}
+
 /* How many values a slot has; one without an end has few or many. */
 static int64
 slot_width(const KeySlot *slot, bool open_too)
@@ -1458,6 +1509,18 @@ slot_width(const KeySlot *slot, bool open_too)
 	if (slot->open && !open_too)
 		width = Min(width, OPEN_WIDTH);
 	return Min(width, MAX_WIDTH);
+}
+
+/* The least of a list of int64 pointers. */
+static int64
+least_number(List *numbers)
+{
+	int64		least = PG_INT64_MAX;
+	ListCell   *lc;
+
+	foreach(lc, numbers)
+		least = Min(least, *(int64 *) lfirst(lc));
+	return least;
 }
 
 /* SQL of an array of a list of int64 pointers. */

@@ -131,15 +131,17 @@ IngestSourceSpec *
 ingest_input_share(Relation target, const IngestSourceSpec *spec,
 				   IngestOptions *options, int64 max_rows)
 {
-	IngestSourceSpec *shared = palloc_object(IngestSourceSpec);
+	IngestSourceSpec *shared;
 	int64		rows;
 
-	*shared = *spec;
 	if (is_plain_file(spec))
+	{
+		shared = palloc_object(IngestSourceSpec);
+		*shared = *spec;
 		return shared;
+	}
 
-	shared->kind = INGEST_SOURCE_SPOOL;
-	shared->text = ingest_spool_source(target, spec, options, max_rows, &rows);
+	shared = ingest_spool_source(target, spec, options, max_rows, &rows);
 	ingest_options_remove_header(options);
 	return shared;
 }

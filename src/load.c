@@ -181,8 +181,11 @@ ingest_load_open_target(Oid relid, LOCKMODE lockmode, List *columns)
 	return rel;
 }
 
-int64
-ingest_load_relation_size(Oid relid)
+/*
+ * Size of a relation's main fork in bytes, -1 if it is gone.
+ */
+static int64
+relation_size(Oid relid)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	int64		size;
@@ -340,21 +343,29 @@ fill_report(LoadState *state, IngestReport *report)
 	report->meter = target->meter;
 }
 
-void
-ingest_load_name_relations(IngestReport *report)
+List *
+ingest_load_name_relations(List *usages)
 {
+	List	   *result = NIL;
+	const char *table = NULL;
 	ListCell   *lc;
 
-	foreach(lc, ingest_meter_relations(report->meter))
+	foreach(lc, usages)
 	{
+		IngestRelationUsage *usage = (IngestRelationUsage *) lfirst(lc);
 		IngestReportRelation *relation = palloc_object(IngestReportRelation);
+		bool		toast = usage->kind == INGEST_RELATION_TOAST ||
+			usage->kind == INGEST_RELATION_TOAST_INDEX;
 
-		relation->usage = *(IngestRelationUsage *) lfirst(lc);
-		relation->name = get_rel_name(relation->usage.relid);
-		relation->bytes = ingest_load_relation_size(relation->usage.relid);
-		if (relation->name)
-			report->relations = lappend(report->relations, relation);
+		relation->usage = *usage;
+		relation->name = toast ? table : get_rel_name(usage->relid);
+		relation->bytes = relation_size(usage->relid);
+		if (usage->kind == INGEST_RELATION_HEAP)
+			table = relation->name;
+		if (relation->name != NULL && relation->bytes >= 0)
+			result = lappend(result, relation);
 	}
+	return result;
 }
 
 void
@@ -382,7 +393,8 @@ ingest_load_here(const IngestLoad *load, IngestReport *report)
 	ingest_wal_io_snapshot(&io_end);
 	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
 
-	ingest_load_name_relations(report);
+	report->relations =
+		ingest_load_name_relations(ingest_meter_relations(report->meter));
 }
 
 /*

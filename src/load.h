@@ -45,11 +45,14 @@ extern void ingest_load_here(const IngestLoad *load, IngestReport *report);
 /* Copy what the options say into a report. */
 extern void ingest_load_describe(const IngestLoad *load, IngestReport *report);
 
-/* Make the report's list of relations from its meter. */
-extern void ingest_load_name_relations(IngestReport *report);
+/*
+ * Add name and size to a list of IngestRelationUsage, each table followed by
+ * its TOAST table and indexes, as a list of IngestReportRelation.  A TOAST
+ * table is shown under the name of its table; relations that are gone are left
+ * out.
+ */
+extern List *ingest_load_name_relations(List *usages);
 
-/* Size of a relation's main fork in bytes, -1 if it is gone. */
-extern int64 ingest_load_relation_size(Oid relid);
 
 /* in load_sessions.c */
 

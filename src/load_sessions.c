@@ -121,8 +121,9 @@ cut_source(const IngestLoad *load, Relation target, int64 max_rows, int n,
 								   max_rows, nranges);
 
 	whole = palloc0_object(IngestSourceRange);
-	whole->end = -1;
-	whole->first_line = 1;
+	whole->start = load->spec->start;
+	whole->end = load->spec->end;
+	whole->first_line = load->spec->first_line;
 	*nranges = 1;
 	return whole;
 }
@@ -221,9 +222,8 @@ ingest_load_sessions(const IngestLoad *load, Relation target, int64 max_rows,
 		ingest_session_finish(gang.sessions[--gang.nsessions]);
 	if (nranges == 0)
 	{
-		/* No rows: one session finds that out as well. */
-		ranges = palloc0_object(IngestSourceRange);
-		ranges->first_line = 1;
+		/* No rows; a session finds that out as well. */
+		ranges = cut_source(load, target, -1, 1, &nranges);
 	}
 
 	gang.waits = ingest_waits_begin();

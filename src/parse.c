@@ -259,27 +259,6 @@ begin_parser(Relation target, List *columns, CopyFormatOptions *format,
 	return parser;
 }
 
-/*
- * The line ends of a file, from its first record: a parser that begins later
- * in it must not let its own first record decide.
- */
-static IngestCsvEol
-file_eol(const IngestSourceSpec *spec, const IngestOptions *options)
-{
-	IngestSourceSpec head = *spec;
-	IngestScan *scan;
-	IngestScanPiece piece;
-	IngestCsvEol eol;
-
-	head.start = 0;
-	head.end = spec->start;
-	scan = ingest_scan_begin(&head, options);
-	(void) ingest_scan_next(scan, 1, PG_INT64_MAX, &piece);
-	eol = ingest_scan_eol(scan);
-	ingest_scan_finish(scan);
-	return eol;
-}
-
 IngestParser *
 ingest_parse_begin(Relation target, const IngestOptions *options,
 				   IngestSource *source)
@@ -299,7 +278,7 @@ ingest_parse_begin(Relation target, const IngestOptions *options,
 	parser->header_lines = ingest_source_header_lines(spec, format);
 	parser->line = spec->first_line - 1;
 	if (spec->start > 0)
-		ingest_csv_set_eol(parser->csv, file_eol(spec, options));
+		ingest_csv_set_eol(parser->csv, ingest_scan_file_eol(spec, options));
 	return parser;
 }
 
@@ -734,56 +713,45 @@ ingest_parse_finish(IngestParser *parser)
 	MemoryContextDelete(parser->context);
 }
 
-/* Bytes in memory, as IngestDecodeRead's arg. */
-typedef struct MemoryBytes
-{
-	const char *data;
-	size_t		len;
-} MemoryBytes;
-
 /*
- * IngestDecodeRead: from memory.
+ * IngestDecodeRead: from a StringInfo.
  */
 static size_t
 read_memory(void *arg, char *buf, size_t len)
 {
-	MemoryBytes *bytes = (MemoryBytes *) arg;
+	StringInfo	bytes = (StringInfo) arg;
 
-	len = Min(len, bytes->len);
-	memcpy(buf, bytes->data, len);
-	bytes->data += len;
-	bytes->len -= len;
+	len = Min(len, (size_t) (bytes->len - bytes->cursor));
+	memcpy(buf, bytes->data + bytes->cursor, len);
+	bytes->cursor += len;
 	return len;
 }
 
 void
 ingest_parse_pass_header(Relation target, const IngestOptions *options,
-						 const IngestSourceSpec *spec, IngestScan *scan)
+						 const IngestSourceSpec *spec, IngestScan *scan,
+						 StringInfo header)
 {
 	CopyFormatOptions *format = ingest_source_format(spec, options);
 	int			lines = ingest_source_header_lines(spec, format);
-	IngestScanPiece piece = {NULL, 0, 0};
-	MemoryBytes bytes;
+	IngestScanPiece piece;
 	IngestParser *parser;
 	ErrorContextCallback callback;
 
-	while (lines > 0 && ingest_scan_next(scan, lines, PG_INT64_MAX, &piece))
-		lines -= piece.records;
-	if (format->header_line != COPY_HEADER_MATCH ||
-		ingest_source_header_lines(spec, format) == 0)
-		return;
-
-	bytes.data = piece.data;
-	bytes.len = piece.len;
 	parser = begin_parser(target, options->columns, format, read_memory,
-						  &bytes);
-	parser->header_lines = 1;
+						  header);
+	parser->header_lines = lines;
+
+	for (; lines > 0 && ingest_scan_next(scan, lines, PG_INT64_MAX, &piece);
+		 lines -= piece.records)
+		appendBinaryStringInfo(header, piece.data, piece.len);
 
 	callback.callback = ingest_parse_error_callback;
 	callback.arg = parser;
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
-	read_header(parser);
+	if (parser->header_lines > 0)
+		read_header(parser);
 	error_context_stack = callback.previous;
 
 	ingest_parse_finish(parser);
@@ -816,8 +784,10 @@ find_rows_end(Relation target, const IngestOptions *options,
 {
 	IngestScan *scan = ingest_scan_begin(spec, options);
 	IngestSourceRange range;
+	StringInfoData header;
 
-	ingest_parse_pass_header(target, options, spec, scan);
+	initStringInfo(&header);
+	ingest_parse_pass_header(target, options, spec, scan, &header);
 	scan_range(scan, PG_INT64_MAX, max_rows, &range);
 	ingest_scan_finish(scan);
 	return range.end;
@@ -831,12 +801,14 @@ ingest_parse_ranges(Relation target, const IngestOptions *options,
 	IngestSourceRange *ranges = palloc_array(IngestSourceRange, n);
 	IngestScan *scan = ingest_scan_begin(spec, options);
 	int64		limit = max_rows >= 0 ? max_rows : PG_INT64_MAX;
+	StringInfoData header;
 	int64		start;
 	int64		end = max_rows >= 0 && n > 1 ?
 		find_rows_end(target, options, spec, max_rows) :
 		spec->start + ingest_scan_bytes_total(scan);
 
-	ingest_parse_pass_header(target, options, spec, scan);
+	initStringInfo(&header);
+	ingest_parse_pass_header(target, options, spec, scan, &header);
 	start = ingest_scan_position(scan);
 
 	*nranges = 0;

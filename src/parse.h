@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
+#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
@@ -84,12 +85,13 @@ extern void ingest_parse_error_callback(void *arg);
 
 /*
  * Pass over the header lines of a source that is scanned from its beginning,
- * and check them as the options say.
+ * and raise the errors a parser of it would raise up to there: about columns,
+ * options, and the header itself.  Its bytes are appended to header.
  */
 extern void ingest_parse_pass_header(Relation target,
 									 const IngestOptions *options,
 									 const IngestSourceSpec *spec,
-									 IngestScan *scan);
+									 IngestScan *scan, StringInfo header);
 
 /*
  * Cut a file or spool into at most n pieces of about equal size, each of

@@ -6,7 +6,8 @@
  * In an encoding that only clients may use, a byte of a multi-byte character
  * can look like a quote or an escape.  Such bytes are overwritten in a second
  * copy of the window, and the scanner is given that copy: its positions are
- * those of the original.
+ * those of the original.  In one of these encodings there are characters that
+ * conversion makes into ASCII ones; there the scan gives up (scan.h).
  *
  * Nothing here is verified: invalid bytes are the parser's error.
  *
@@ -38,6 +39,7 @@ struct IngestScan
 	size_t		size;
 	size_t		done;			/* bytes of the window that are passed */
 	size_t		len;
+	size_t		clear_len;		/* bytes of it that mean what they look like */
 	bool		eof;
 
 	int64		start;			/* position of the window in the source */
@@ -45,6 +47,24 @@ struct IngestScan
 	bool		at_end;
 	bool		broken;
 };
+
+IngestCsvEol
+ingest_scan_file_eol(const IngestSourceSpec *spec,
+					 const IngestOptions *options)
+{
+	IngestSourceSpec head = *spec;
+	IngestScan *scan;
+	IngestScanPiece piece;
+	IngestCsvEol eol;
+
+	head.start = 0;
+	head.end = spec->start;
+	scan = ingest_scan_begin(&head, options);
+	(void) ingest_scan_next(scan, 1, PG_INT64_MAX, &piece);
+	eol = ingest_csv_get_eol(scan->csv);
+	ingest_scan_finish(scan);
+	return eol;
+}
 
 IngestScan *
 ingest_scan_begin(const IngestSourceSpec *spec, const IngestOptions *options)
@@ -67,7 +87,22 @@ ingest_scan_begin(const IngestSourceSpec *spec, const IngestOptions *options)
 		scan->encoding = format->file_encoding;
 		scan->masked = palloc(scan->size);
 	}
+
+	if (spec->start > 0)
+		ingest_csv_set_eol(scan->csv, ingest_scan_file_eol(spec, options));
 	return scan;
+}
+
+/*
+ * Does conversion make ASCII of this character, which is none in the file?
+ * Found by converting all characters of all encodings: two of SHIFT_JIS_2004
+ * become a backslash and a tilde.
+ */
+static inline bool
+becomes_ascii(int encoding, const char *c, size_t len)
+{
+	return encoding == PG_SHIFT_JIS_2004 && len == 2 && c[0] == '\x81' &&
+		(c[1] == '\x5F' || c[1] == '\xB0');
 }
 
 /*
@@ -87,10 +122,13 @@ mask_window(IngestScan *scan)
 			char_len = Min((size_t) pg_encoding_mblen(scan->encoding,
 													  scan->buf + pos),
 						   scan->len - pos);
+		if (becomes_ascii(scan->encoding, scan->buf + pos, char_len))
+			break;
 		for (size_t i = 1; i < char_len; i++)
 			scan->masked[pos + i] = MASKED_BYTE;
 		pos += char_len;
 	}
+	scan->clear_len = pos;
 }
 
 /*
@@ -124,6 +162,7 @@ fill_window(IngestScan *scan)
 		scan->len += got;
 		scan->eof = got == 0;
 	}
+	scan->clear_len = scan->len;
 	if (scan->encoding >= 0)
 		mask_window(scan);
 	return true;
@@ -143,7 +182,9 @@ ingest_scan_next(IngestScan *scan, int64 max_records, int64 stop,
 		IngestCsvStatus status;
 
 		status = ingest_csv_skip(scan->csv, scan->masked + before,
-								 scan->len - before, scan->eof, max_records,
+								 scan->clear_len - before,
+								 scan->eof && scan->clear_len == scan->len,
+								 max_records,
 								 (size_t) Max(stop - position, 1),
 								 &done, &records, &line);
 		scan->done = before + done;
@@ -157,7 +198,8 @@ ingest_scan_next(IngestScan *scan, int64 max_records, int64 stop,
 			return true;
 		}
 		if (status == INGEST_CSV_MORE)
-			scan->at_end = scan->broken = !fill_window(scan);
+			scan->at_end = scan->broken =
+				scan->clear_len < scan->len || !fill_window(scan);
 		else
 		{
 			scan->at_end = true;
@@ -195,12 +237,6 @@ ingest_scan_rest(IngestScan *scan, IngestScanPiece *piece)
 	piece->records = 0;
 	scan->done = scan->len;
 	return piece->len > 0;
-}
-
-IngestCsvEol
-ingest_scan_eol(const IngestScan *scan)
-{
-	return ingest_csv_get_eol(scan->csv);
 }
 
 int64

@@ -34,6 +34,13 @@ typedef struct IngestScanPiece
 
 /* in scan.c */
 
+/*
+ * The line ends of a file, which its first record decides.  Whoever begins
+ * later in the file (spec->start) must not let another record decide.
+ */
+extern IngestCsvEol ingest_scan_file_eol(const IngestSourceSpec *spec,
+										 const IngestOptions *options);
+
 /* Opens a source of its own; allocated in CurrentMemoryContext. */
 extern IngestScan *ingest_scan_begin(const IngestSourceSpec *spec,
 									 const IngestOptions *options);
@@ -60,7 +67,6 @@ extern bool ingest_scan_broken(const IngestScan *scan);
 /* The bytes after the records, a piece at a time; false if no more. */
 extern bool ingest_scan_rest(IngestScan *scan, IngestScanPiece *piece);
 
-extern IngestCsvEol ingest_scan_eol(const IngestScan *scan);
 extern int64 ingest_scan_bytes_total(const IngestScan *scan);
 
 extern void ingest_scan_finish(IngestScan *scan);

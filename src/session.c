@@ -38,8 +38,11 @@
  * administrator terminates the keeper, or the server shuts down, which waits
  * for it.  Its patience is bounded, for a shutdown's sake.
  *
- * Text of messages is in the session's client encoding, which is the owner's,
- * as COPY needs to know it; the owner converts it back.
+ * The session has the owner's client encoding, as COPY takes a file's encoding
+ * from it, so the server converts the text of messages to it.  The session
+ * says what encoding follows, and the owner converts back.  Errors are sent
+ * in the server's encoding, for one that cannot be converted would otherwise
+ * be replaced by the error of the conversion, and take a keeper with it.
  *
  * Portions Copyright (c) 2026, the ingest_tools authors
  *
@@ -106,6 +109,7 @@
 
 /* ... and of one from it that is not the server's 'E' or 'N'. */
 #define SESSION_REPLY			'r'
+#define SESSION_ENCODING		'e'
 
 /* How long, in ms, a keeper waits for its siblings, for locks, and to retry. */
 #define KEEPER_SIBLINGS_PATIENCE	10000
@@ -201,6 +205,7 @@ static void forget(IngestSession *session);
 static void keeper_sigterm(SIGNAL_ARGS);
 static void attach_segment(dsm_segment *segment, shm_toc *toc);
 static void become_caller(shm_toc *toc);
+static void use_encoding(int encoding);
 static bool receive_request(StringInfo request);
 static void run_request(StringInfo request);
 static void call_handler(StringInfo request, StringInfo reply);
@@ -233,7 +238,7 @@ ingest_session_begin(const char *purpose, bool keeper)
 											 "ingest_tools session message",
 											 ALLOCSET_SMALL_SIZES);
 	session->keeper = keeper;
-	session->encoding = pg_get_client_encoding();
+	session->encoding = GetDatabaseEncoding();
 	create_segment(session, purpose);
 	if (session->segment == NULL)
 	{
@@ -636,6 +641,11 @@ take_message(IngestSession *session, const char *data, Size len)
 		appendBinaryStringInfo(&session->reply, data + 1, len - 1);
 		session->answered = true;
 	}
+	else if (data[0] == SESSION_ENCODING)
+	{
+		Assert(len == 1 + sizeof(int));
+		memcpy(&session->encoding, data + 1, sizeof(int));
+	}
 	else if (data[0] == 'E' || data[0] == 'N')
 	{
 		initStringInfo(&message);
@@ -1005,6 +1015,22 @@ become_caller(shm_toc *toc)
 	SetConfigOption("default_transaction_read_only", "off",
 					PGC_USERSET, PGC_S_SESSION);
 	CommitTransactionCommand();
+	use_encoding(pg_get_client_encoding());
+}
+
+/* Make the text of messages be in an encoding, and tell the owner. */
+static void
+use_encoding(int encoding)
+{
+	StringInfoData message;
+
+	/* The conversion was prepared when the setting was restored. */
+	if (SetClientEncoding(encoding) < 0)
+		elog(ERROR, "SetClientEncoding(%d) failed", encoding);
+
+	pq_beginmessage(&message, SESSION_ENCODING);
+	pq_sendbytes(&message, (char *) &encoding, sizeof(encoding));
+	pq_endmessage(&message);
 }
 
 /*
@@ -1145,9 +1171,14 @@ recover(void)
 	HOLD_INTERRUPTS();
 	if (!leave_requested || saying_farewell ||
 		geterrcode() != ERRCODE_QUERY_CANCELED)
+	{
+		use_encoding(GetDatabaseEncoding());
 		EmitErrorReport();
+	}
 	debug_query_string = NULL;
 	AbortOutOfAnyTransaction();
+	use_encoding(pg_char_to_encoding(GetConfigOption("client_encoding",
+													 false, false)));
 	FlushErrorState();
 	RESUME_INTERRUPTS();
 }

@@ -80,16 +80,31 @@ write_spool(Spool *spool, const char *data, size_t len)
 	}
 }
 
-char *
+IngestSourceSpec *
 ingest_spool_source(Relation target, const IngestSourceSpec *spec,
 					const IngestOptions *options, int64 max_rows, int64 *rows)
 {
+	IngestSourceSpec *result = palloc0_object(IngestSourceSpec);
 	int64		limit = max_rows >= 0 ? max_rows : PG_INT64_MAX;
 	IngestScan *scan = ingest_scan_begin(spec, options);
 	Spool	   *spool = create_spool();
 	IngestScanPiece piece;
+	StringInfoData header;
 
-	ingest_parse_pass_header(target, options, spec, scan);
+	/*
+	 * The header's line end is that of the file; it stays in front of the
+	 * rows for readers to see.
+	 */
+	initStringInfo(&header);
+	ingest_parse_pass_header(target, options, spec, scan, &header);
+	write_spool(spool, header.data, header.len);
+
+	result->kind = INGEST_SOURCE_SPOOL;
+	result->text = pstrdup(FilePathName(spool->file));
+	result->start = header.len;
+	result->end = -1;
+	result->first_line = ingest_scan_line(scan);
+
 	*rows = 0;
 	while (ingest_scan_next(scan, limit - *rows, PG_INT64_MAX, &piece))
 	{
@@ -105,5 +120,5 @@ ingest_spool_source(Relation target, const IngestSourceSpec *spec,
 	}
 
 	ingest_scan_finish(scan);
-	return pstrdup(FilePathName(spool->file));
+	return result;
 }

@@ -22,15 +22,15 @@
 
 /*
  * Read a source, at most max_rows rows of it (all if negative), into a
- * temporary file that other processes of the server can open by the path
- * returned; the caller makes it an INGEST_SOURCE_SPOOL.  The bytes are the
- * source's own, the header lines left out and, for HEADER MATCH, checked.  The
- * file goes away with the portal that runs, or with the (sub)transaction where
- * there is none.
+ * temporary file that other processes of the server can open by its path.
+ * Returns a spec of those rows; the bytes are the source's own, and the spec
+ * begins after its header lines, which have been checked as the options say.
+ * *rows is set to the number of rows.  The file goes away with the portal that
+ * runs, or with the (sub)transaction where there is none.
  */
-extern char *ingest_spool_source(Relation target,
-								 const IngestSourceSpec *spec,
-								 const IngestOptions *options,
-								 int64 max_rows, int64 *rows);
+extern IngestSourceSpec *ingest_spool_source(Relation target,
+											 const IngestSourceSpec *spec,
+											 const IngestOptions *options,
+											 int64 max_rows, int64 *rows);
 
 #endif							/* INGEST_SPOOL_H */

@@ -1,0 +1,434 @@
+# The figures of a load against the server's and the kernel's own instruments:
+# WAL against pg_waldump, buffers against pg_stat_statements, CPU time against
+# /proc; for a load in the caller's transaction and for one by three sessions.
+#
+# It takes a server where nothing else happens, settings of its own, and the
+# server's files, none of which a regression test has.
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use JSON::PP qw(decode_json);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('figures');
+
+# Hint bits are not logged without checksums: a reader writes no WAL.
+$node->init(no_data_checksums => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = '1h'
+max_wal_size = '4GB'
+shared_buffers = '256MB'
+wal_log_hints = off
+track_wal_io_timing = on
+max_worker_processes = 16
+shared_preload_libraries = 'pg_stat_statements'
+pg_stat_statements.track = 'all'
+pg_stat_statements.track_planning = on
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION ingest_tools');
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
+
+my $wal_dir = $node->data_dir . '/pg_wal';
+
+# A CSV file of n rows (id, k, b); b has the given length.
+sub csv_file
+{
+	my ($name, $n, $length) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir() . "/$name.csv";
+
+	open(my $fh, '>', $file) or die "could not create $file: $!";
+	foreach my $i (1 .. $n)
+	{
+		my $b = substr(sprintf('row %d ', $i) x ($length / 6 + 1), 0, $length);
+
+		printf $fh "%d,%d,%s\n", $i, $i * 7919 % $n, $b;
+	}
+	close($fh);
+	return $file;
+}
+
+# A table for such rows, and what was done to it on disk.
+sub make_table
+{
+	my ($name, $definition) = @_;
+
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS $name; $definition");
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	return;
+}
+
+# SQL that loads and returns the report as JSON.
+sub load_sql
+{
+	my ($table, $file, $options) = @_;
+
+	return "SELECT pg_catalog.to_jsonb(r) FROM"
+	  . " ingest_load('$table', '$file', 'format csv, $options') r";
+}
+
+# Load; returns the report.
+sub load
+{
+	return decode_json($node->safe_psql('postgres', load_sql(@_)));
+}
+
+# What pg_waldump counts from start to end, of one relation's if its path is
+# given: records, bytes, and the number of full page images.
+#
+# RUNNING_XACTS is what a background process notes down every 15 seconds; no
+# load writes it, so it is left out.
+sub waldump
+{
+	my ($start, $end, $relation) = @_;
+	my @relation = defined $relation ? ("--relation=$relation") : ();
+	my ($records, $bytes, $fpi) = (0, 0, 0);
+	my ($out, $err);
+
+	IPC::Run::run(
+		[
+			'pg_waldump', '--path', $wal_dir, '--start', $start, '--end', $end,
+			@relation
+		],
+		'>', \$out, '2>', \$err)
+	  or die "pg_waldump failed: $err";
+
+	foreach my $line (split /\n/, $out)
+	{
+		next unless $line =~ m{ len \(rec/tot\): +\d+/ *(\d+), };
+		my $length = $1;
+
+		next if $line =~ /RUNNING_XACTS/;
+		$records++;
+		$bytes += $length;
+
+		# "FPW" marks the image of a block; "FPI" ones are of full pages that
+		# were logged as such.
+		$fpi++ while $line =~ /blkref #\d+: rel \S+ (?:fork \S+ )?blk \d+ FPW/g;
+	}
+	return ($records, $bytes, $fpi);
+}
+
+# The same sums from "pg_waldump --stats", which is what people look at.
+sub waldump_stats
+{
+	my ($start, $end) = @_;
+	my ($records, $bytes) = (0, 0);
+	my ($out, $err);
+
+	IPC::Run::run(
+		[
+			'pg_waldump', '--path', $wal_dir, '--stats=record',
+			'--start', $start, '--end', $end
+		],
+		'>', \$out, '2>', \$err)
+	  or die "pg_waldump failed: $err";
+
+	foreach my $line (split /\n/, $out)
+	{
+		# type, count, record size, image size, both; each with a percentage
+		next
+		  unless $line =~
+		  m{^(\S+/\S+) +(\d+) \( *[\d.]+\) +\d+ \( *[\d.]+\) +\d+ \( *[\d.]+\) +(\d+) \(};
+		next if $1 eq 'Standby/RUNNING_XACTS';
+		$records += $2;
+		$bytes += $3;
+	}
+	return ($records, $bytes);
+}
+
+# The files of all relations as pg_waldump wants them, by name.
+sub relation_paths
+{
+	my $paths = $node->safe_psql(
+		'postgres', q{
+SELECT c.relname, coalesce(nullif(c.reltablespace, 0), d.dattablespace) ||
+	'/' || d.oid || '/' || pg_relation_filenode(c.oid)
+FROM pg_class c, pg_database d
+WHERE c.oid >= 16384 AND pg_relation_filenode(c.oid) IS NOT NULL
+	AND d.datname = current_database()});
+
+	return map { split /\|/ } split /\n/, $paths;
+}
+
+# Compare a report with pg_waldump, as a whole and relation by relation.
+sub check_wal
+{
+	my ($report, $what) = @_;
+	my ($start, $end) = ($report->{start_lsn}, $report->{end_lsn});
+	my ($records, $bytes, $fpi) = waldump($start, $end);
+	my ($stats_records, $stats_bytes) = waldump_stats($start, $end);
+	my %paths = relation_paths();
+	my $sum = 0;
+	my $nonzero = 0;
+
+	is($report->{wal_records}, $records, "$what: WAL records");
+	is($report->{wal_bytes}, $bytes, "$what: WAL bytes");
+	is($report->{wal_fpi}, $fpi, "$what: full page images");
+	is($stats_records, $records, "$what: records of pg_waldump --stats");
+	is($stats_bytes, $bytes, "$what: bytes of pg_waldump --stats");
+
+	foreach my $relation (@{ $report->{relations} })
+	{
+		my $name = $relation->{relation};
+		my @figures =
+		  map { $_ // 'NULL' } @$relation{qw(wal_records wal_bytes wal_fpi)};
+		my @dumped = waldump($start, $end, $paths{$name});
+
+		is("@figures", "@dumped",
+			"$what: records, bytes and images of $name");
+		cmp_ok($relation->{page_updates} // -1,
+			'>=', $dumped[0], "$what: page updates of $name");
+		$sum += $relation->{wal_bytes} // 0;
+		$nonzero++ if $relation->{wal_bytes};
+	}
+	cmp_ok($nonzero, '>', 0, "$what: some relation has WAL");
+	cmp_ok($sum, '<=', $bytes, "$what: relations' bytes within the total");
+	cmp_ok($sum, '>', 0.95 * $bytes, "$what: relations' bytes nearly all");
+	return;
+}
+
+# Is a figure at least the instrument's, and at most a little more?
+sub between
+{
+	my ($figure, $instrument, $slack, $what) = @_;
+
+	cmp_ok($figure, '>=', $instrument, "$what, not less");
+	cmp_ok($figure, '<=', $instrument + $slack, "$what, not much more");
+	return;
+}
+
+# Compare a report's buffers and WAL with those pg_stat_statements has of the
+# INSERT statements.  What is more is catalogs: looking up the target, parsing.
+sub check_statements
+{
+	my ($report, $table, $what) = @_;
+	my @names = qw(shared_blks_hit shared_blks_read shared_blks_dirtied
+	  shared_blks_written wal_records wal_bytes);
+	my $sums = join(', ', map { "sum($_)" } @names);
+	my @statements = split /\|/, $node->safe_psql(
+		'postgres', qq{
+SELECT $sums FROM pg_stat_statements WHERE query LIKE 'INSERT INTO %$table%'});
+	my %slack = (
+		shared_blks_hit => 5000,
+		shared_blks_read => 300,
+		shared_blks_dirtied => 50,
+		shared_blks_written => 50,
+		wal_records => 50,
+		wal_bytes => 200_000);
+
+	foreach my $i (0 .. $#names)
+	{
+		between($report->{ $names[$i] },
+			$statements[$i], $slack{ $names[$i] }, "$what: $names[$i]");
+	}
+	return;
+}
+
+# CPU time of a process so far, in milliseconds; undef if there is no such.
+sub cpu_ms
+{
+	my ($pid) = @_;
+
+	open(my $fh, '<', "/proc/$pid/stat") or return;
+	my $line = <$fh>;
+	close($fh);
+	return unless defined $line;
+
+	# What follows the command's name: state is field 3, utime 14, stime 15.
+	$line =~ s/^.*\) //;
+	my @fields = split / /, $line;
+	my $ticks = POSIX::sysconf(POSIX::_SC_CLK_TCK());
+
+	return ($fields[11] + $fields[12]) * 1000 / $ticks;
+}
+
+my $table_sql = 'CREATE TABLE %s (id int PRIMARY KEY, k int, b text);'
+  . 'CREATE INDEX %s_k ON %s (k)';
+my $file = csv_file('rows', 30_000, 40);
+
+#
+# WAL
+#
+
+foreach my $strategy (qw(insert insert_prepared insert_values copy online))
+{
+	foreach my $workers (1, 3)
+	{
+		my $what = "$strategy, $workers " . ($workers > 1 ? 'processes' : 'process');
+
+		# Pages that are there at the checkpoint will be logged as images.
+		make_table('wal_test', ($table_sql =~ s/%s/wal_test/gr) . q{;
+INSERT INTO wal_test SELECT -i, i % 7, 'before' FROM generate_series(1, 1000) i});
+		my $report =
+		  load('wal_test', $file, "strategy $strategy, workers $workers");
+
+		is($report->{workers_used}, $workers, "$what: workers used");
+		is($node->safe_psql('postgres', 'SELECT count(*) FROM wal_test'),
+			31_000, "$what: rows");
+		check_wal($report, $what);
+	}
+}
+
+# Values that go to a TOAST table, and partitions.
+my $wide_file = csv_file('wide', 2_000, 6_000);
+
+foreach my $strategy (qw(copy online))
+{
+	make_table(
+		'wide_test', q{
+CREATE TABLE wide_test (id int, k int, b text) PARTITION BY RANGE (id);
+CREATE TABLE wide_test_1 PARTITION OF wide_test FOR VALUES FROM (0) TO (500);
+CREATE TABLE wide_test_2 PARTITION OF wide_test DEFAULT;
+ALTER TABLE wide_test_1 ALTER b SET STORAGE external;
+ALTER TABLE wide_test_2 ALTER b SET STORAGE external;
+CREATE INDEX ON wide_test (k)});
+	my $report = load('wide_test', $wide_file, "strategy $strategy");
+
+	check_wal($report, "$strategy, wide rows");
+}
+
+#
+# Buffers
+#
+
+foreach my $strategy (qw(insert_prepared insert_values))
+{
+	foreach my $workers (1, 3)
+	{
+		my $what = "$strategy, $workers " . ($workers > 1 ? 'processes' : 'process');
+
+		make_table('buffer_test', $table_sql =~ s/%s/buffer_test/gr);
+		$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+		my $report =
+		  load('buffer_test', $file, "strategy $strategy, workers $workers");
+
+		check_statements($report, 'buffer_test', $what);
+	}
+}
+
+# COPY as a command of its own, into a table alike, is the instrument for
+# strategy copy.
+make_table('copy_test', $table_sql =~ s/%s/copy_test/gr);
+$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+$node->safe_psql('postgres', "COPY copy_test FROM '$file' (FORMAT csv)");
+my @copied = split /\|/, $node->safe_psql(
+	'postgres', q{
+SELECT shared_blks_dirtied, shared_blks_written, wal_records, wal_bytes
+FROM pg_stat_statements WHERE query LIKE 'COPY copy_test%'});
+
+make_table('copy_test', $table_sql =~ s/%s/copy_test/gr);
+my $copy_report = load('copy_test', $file, 'strategy copy');
+my @names = qw(shared_blks_dirtied shared_blks_written wal_records wal_bytes);
+
+foreach my $i (0 .. $#names)
+{
+	my $figure = $copy_report->{ $names[$i] };
+
+	cmp_ok(
+		abs($figure - $copied[$i]), '<=', 0.02 * $copied[$i] + 10,
+		"copy: $names[$i] as COPY has it ($figure, $copied[$i])");
+}
+
+#
+# CPU time
+#
+
+SKIP:
+{
+	skip 'there is no /proc here', 1 unless -r '/proc/self/stat';
+	require POSIX;
+
+	my $cpu_file = csv_file('cpu', 200_000, 40);
+
+	# One process: the backend itself, asked before and after.
+	make_table('cpu_test', $table_sql =~ s/%s/cpu_test/gr);
+	my ($in, $out) = ('', '');
+	my $psql = IPC::Run::start(
+		[
+			'psql', '--no-psqlrc', '--quiet', '--tuples-only', '--no-align',
+			'--set', 'ON_ERROR_STOP=1',
+			'--dbname', $node->connstr('postgres')
+		],
+		'<', \$in, '>', \$out);
+
+	$in = "SELECT 'pid', pg_backend_pid();\n";
+	$psql->pump until $out =~ /pid\|(\d+)\n/;
+	my $pid = $1;
+	my $before = cpu_ms($pid);
+
+	$out = '';
+	$in = load_sql('cpu_test', $cpu_file, 'strategy insert_prepared')
+	  . ";\nSELECT 'done';\n";
+	$psql->pump until $out =~ /^done$/m;
+	my $used = cpu_ms($pid) - $before;
+
+	$in = "\\q\n";
+	$psql->finish;
+	my $report = decode_json($out =~ s/\ndone\n//r);
+	my $figure = $report->{cpu_user_ms} + $report->{cpu_system_ms};
+
+	# The clock of /proc ticks every 10 ms; outside of the load there is the
+	# report.
+	cmp_ok($figure, '>', 200, 'one process: load is long enough to compare');
+	cmp_ok(abs($figure - $used), '<=', 0.05 * $used + 40,
+		"one process: CPU time ($figure ms, $used ms by /proc)");
+
+	# Three sessions.  They are gone when the load returns, so look at them
+	# all the while; what they do before their jobs begin is little.
+	make_table('cpu_test', $table_sql =~ s/%s/cpu_test/gr);
+	($in, $out) = ('', '');
+	my %cpu;
+
+	$psql = IPC::Run::start(
+		[
+			'psql', '--no-psqlrc', '--quiet', '--tuples-only', '--no-align',
+			'--dbname', $node->connstr('postgres'),
+			'--command',
+			load_sql('cpu_test', $cpu_file,
+				'strategy insert_prepared, workers 3')
+		],
+		'>', \$out);
+
+	my $pids = $node->poll_query_until(
+		'postgres', q{
+SELECT count(*) >= 3 FROM pg_stat_activity
+WHERE backend_type = 'ingest_tools session'});
+	ok($pids, 'three processes: sessions are in pg_stat_activity');
+	$cpu{$_} = 0 foreach split /\n/, $node->safe_psql(
+		'postgres', q{
+SELECT pid FROM pg_stat_activity WHERE backend_type = 'ingest_tools session'});
+
+	while ($psql->pumpable)
+	{
+		foreach my $session (keys %cpu)
+		{
+			my $ms = cpu_ms($session);
+
+			$cpu{$session} = $ms if defined $ms;
+		}
+		usleep(2_000);
+		$psql->pump_nb;
+	}
+	$psql->finish;
+
+	$report = decode_json($out);
+	$figure = $report->{cpu_user_ms} + $report->{cpu_system_ms};
+	$used = 0;
+	$used += $_ foreach values %cpu;
+	is($report->{workers_used}, 3, 'three processes: workers used');
+	cmp_ok(abs($figure - $used), '<=', 0.10 * $used + 120,
+		"three processes: CPU time ($figure ms, $used ms by /proc)");
+}
+
+$node->stop;
+
+done_testing();
