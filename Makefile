@@ -9,9 +9,13 @@ OBJS = \
 	src/bench_plan.o \
 	src/cleanup.o \
 	src/clone.o \
+	src/clone_hash.o \
+	src/clone_name.o \
 	src/csv.o \
 	src/decode.o \
 	src/generate.o \
+	src/generate_key.o \
+	src/generate_value.o \
 	src/ingest_tools.o \
 	src/input.o \
 	src/load.o \
@@ -43,7 +47,7 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies
+SQL_TESTS = strategies options source copy_equal load bench privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 

@@ -68,6 +68,7 @@ typedef struct BenchState
 	IngestBenchPlan *plan;
 	Oid			extension_nsp;
 	Oid			target_nsp;
+	const char *target_relname;
 	const char *target_name;	/* qualified, to show */
 	const char *source_name;
 	List	   *supplied;		/* attribute numbers the source has */
@@ -76,6 +77,7 @@ typedef struct BenchState
 	BenchInput	preload;		/* what is there before; spec may be NULL */
 
 	IngestSession *keeper;
+	const char *clone_name;		/* of the clone there is, or NULL */
 	int64		reference_count;
 	const char *reference_hash;
 	int			next;			/* run to do, of nruns * repeat */
@@ -142,6 +144,7 @@ create_clone(BenchState *state, const char *name, bool with_indexes)
 	Oid			relid;
 
 	table_close(target, NoLock);
+	state->clone_name = name;
 	ingest_session_set_farewell(state->keeper, drop);
 	ingest_session_execute(state->keeper, create);
 
@@ -162,6 +165,7 @@ drop_clone(BenchState *state, const char *name)
 	ingest_session_execute(state->keeper, ingest_clone_drop_sql(target, name));
 	table_close(target, NoLock);
 	ingest_session_set_farewell(state->keeper, NULL);
+	state->clone_name = NULL;
 }
 
 /*
@@ -262,7 +266,6 @@ checkpoint_between_runs(BenchState *state)
 static void
 rename_relations(BenchState *state, const char *clone_name, List *relations)
 {
-	char	   *target = get_rel_name(state->plan->relid);
 	size_t		len = strlen(clone_name);
 	ListCell   *lc;
 
@@ -271,7 +274,8 @@ rename_relations(BenchState *state, const char *clone_name, List *relations)
 		IngestReportRelation *relation = (IngestReportRelation *) lfirst(lc);
 
 		if (strncmp(relation->name, clone_name, len) == 0)
-			relation->name = psprintf("%s%s", target, relation->name + len);
+			relation->name = psprintf("%s%s", state->target_relname,
+									  relation->name + len);
 	}
 }
 
@@ -335,10 +339,15 @@ bench_begin(BenchState *state)
 	IngestBenchPlan *plan = state->plan;
 	Relation	target;
 
+	PreventCommandIfReadOnly("ingest_bench()");
+	PreventCommandIfParallelMode("ingest_bench()");
+	PreventCommandDuringRecovery("ingest_bench()");
+
 	target = ingest_load_open_target(plan->relid, AccessShareLock,
 									 plan->options->columns);
 	ingest_load_check_shared(target);
 	state->target_nsp = RelationGetNamespace(target);
+	state->target_relname = pstrdup(RelationGetRelationName(target));
 	state->target_name =
 		quote_qualified_identifier(get_namespace_name(state->target_nsp),
 								   RelationGetRelationName(target));
@@ -358,15 +367,55 @@ bench_begin(BenchState *state)
 }
 
 /*
- * Before an error reaches the client, let the keeper clean up.
+ * Replace every occurrence of a clone's name in a part of an error.
+ */
+static char *
+show_target_name(char *text, const char *clone, const char *target)
+{
+	StringInfoData buf;
+	char	   *found;
+
+	if (text == NULL)
+		return NULL;
+	initStringInfo(&buf);
+	while ((found = strstr(text, clone)) != NULL)
+	{
+		appendBinaryStringInfo(&buf, text, found - text);
+		appendStringInfoString(&buf, target);
+		text = found + strlen(clone);
+	}
+	appendStringInfoString(&buf, text);
+	return buf.data;
+}
+
+/*
+ * In a PG_CATCH block: let the keeper clean up before the error reaches the
+ * client, and have the error speak of the target instead of a clone that the
+ * user has never seen.
  */
 static void
-bench_abandon(BenchState *state)
+bench_rethrow(BenchState *state, MemoryContext context)
 {
+	ErrorData  *edata;
+	char	   *target;
+
 	ingest_progress_end();
 	if (state->keeper)
 		ingest_session_abandon(&state->keeper, 1);
 	state->keeper = NULL;
+	if (state->clone_name == NULL || state->target_relname == NULL)
+		PG_RE_THROW();
+
+	MemoryContextSwitchTo(context);
+	edata = CopyErrorData();
+	FlushErrorState();
+	target = unconstify(char *, state->target_relname);
+	edata->message = show_target_name(edata->message, state->clone_name, target);
+	edata->detail = show_target_name(edata->detail, state->clone_name, target);
+	edata->context = show_target_name(edata->context, state->clone_name, target);
+	edata->internalquery = NULL;
+	edata->internalpos = 0;
+	ReThrowError(edata);
 }
 
 /*
@@ -378,6 +427,7 @@ bench_first_call(FunctionCallInfo fcinfo, FuncCallContext *funcctx)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	MemoryContext old = MemoryContextSwitchTo(funcctx->multi_call_memory_ctx);
 	BenchState *state = palloc0_object(BenchState);
+	MemoryContext context = CurrentMemoryContext;
 	TupleDesc	tupdesc;
 
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
@@ -396,8 +446,7 @@ bench_first_call(FunctionCallInfo fcinfo, FuncCallContext *funcctx)
 	}
 	PG_CATCH();
 	{
-		bench_abandon(state);
-		PG_RE_THROW();
+		bench_rethrow(state, context);
 	}
 	PG_END_TRY();
 
@@ -413,6 +462,7 @@ ingest_bench(PG_FUNCTION_ARGS)
 	FuncCallContext *funcctx;
 	BenchState *volatile state;
 	IngestReport report;
+	MemoryContext context = CurrentMemoryContext;
 	const IngestBenchRun *run;
 	HeapTuple	tuple;
 	int			repetition;
@@ -453,8 +503,7 @@ ingest_bench(PG_FUNCTION_ARGS)
 	}
 	PG_CATCH();
 	{
-		bench_abandon(state);
-		PG_RE_THROW();
+		bench_rethrow(state, context);
 	}
 	PG_END_TRY();
 

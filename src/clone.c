@@ -22,10 +22,6 @@
  * whole partition tree.  A sequence named inside a function's body is beyond
  * our sight and is advanced.
  *
- * A clone is known by its name and by the comment it carries, which tells the
- * process that had it made: a clone whose maker is no longer there is a
- * leftover (ingest_clone_leftovers), unless it is just about to be dropped.
- *
  * Locks: AccessShareLock on the target's partitions, kept to the end of the
  * transaction, so that what is written is still so when the session reads it.
  * Memory: everything is allocated in CurrentMemoryContext.
@@ -50,18 +46,14 @@
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/array.h"
-#include "utils/backend_status.h"
 #include "utils/builtins.h"
-#include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -73,10 +65,6 @@
 
 #include "clone.h"
 #include "compat.h"
-
-#define CLONE_NAME_PREFIX	"ingest_clone_"
-#define CLONE_MARKER		"ingest_tools clone of "
-#define CLONE_MARKER_MAKER	", made by process "
 
 /* One table of the target's partition tree, the target itself first. */
 typedef struct CloneTable
@@ -134,6 +122,7 @@ static const struct
 	const char *name;
 	const char *value;
 }			clone_settings[] =
+
 {
 	{"search_path", "pg_catalog, pg_temp"},
 	{"datestyle", "ISO"},
@@ -144,8 +133,6 @@ static const struct
 	{"default_tablespace", ""}
 };
 
-static Bitmapset *unstable_columns(Relation target, List *supplied);
-static char *exact_value(Form_pg_attribute att, const char *column);
 static void collect_tables(CloneBuild *build, Relation source,
 						   CloneTable *parent);
 static void collect_defaults(CloneBuild *build, CloneTable *table);
@@ -172,7 +159,6 @@ static CloneTable *find_table(CloneBuild *build, Oid relid);
 static char *qualified_name(Oid relid);
 static char *partition_bound(Relation partition);
 static bool is_leaf(Relation rel);
-static bool maker_is_running(const char *comment);
 
 /*
  * Write the SQL that makes the clone.  Raises 0A000 if a partition is a
@@ -195,7 +181,7 @@ ingest_clone_create_sql(Relation target, const char *name, bool with_indexes)
 	collect_tables(&build, target, NULL);
 
 	save_nestlevel = NewGUCNestLevel();
-	for (int i = 0; i < lengthof(clone_settings); i++)
+	for (size_t i = 0; i < lengthof(clone_settings); i++)
 		(void) set_config_option(clone_settings[i].name,
 								 clone_settings[i].value,
 								 PGC_USERSET, PGC_S_SESSION,
@@ -235,234 +221,6 @@ ingest_clone_create_sql(Relation target, const char *name, bool with_indexes)
 	}
 
 	return build.sql.data;
-}
-
-/*
- * Write the SQL that drops the clone.  No CASCADE: should the user have made
- * something depend on it, that is for the user to drop.
- */
-char *
-ingest_clone_drop_sql(Relation target, const char *name)
-{
-	char	   *schema = get_namespace_name(RelationGetNamespace(target));
-
-	/* It is no news that there is nothing to drop. */
-	return psprintf("SET LOCAL client_min_messages = warning;\n"
-					"DROP TABLE IF EXISTS %s;\n",
-					quote_qualified_identifier(schema, name));
-}
-
-/*
- * Choose a name.  The process ID makes it ours among the running processes,
- * the look into pg_class keeps us off what an earlier process of the same ID
- * left behind and off any table of the user's, in whatever schema it is.
- */
-char *
-ingest_clone_name(void)
-{
-	static uint32 counter = 0;
-
-	for (;;)
-	{
-		char	   *name = psprintf(CLONE_NAME_PREFIX "%d_%u",
-									MyProcPid, ++counter);
-		CatCList   *found = SearchSysCacheList1(RELNAMENSP,
-												CStringGetDatum(name));
-		bool		taken = (found->n_members > 0);
-
-		ReleaseSysCacheList(found);
-		if (!taken)
-			return name;
-		pfree(name);
-	}
-}
-
-/*
- * Write the query that counts and hashes the rows of a clone.
- *
- * The hash is the sum of a 64-bit hash of each row, so the order of the rows
- * does not matter.  It covers what a reader would see of a value and nothing
- * else: how the value is stored (compressed, out of line) does not count, but
- * 1.0 and 1.00 differ.  Hence types for which equal means the same are hashed
- * as they are, which is fast; all others by their text, which also serves
- * those without a hash function (json, xml, point).
- *
- * Columns that are not loaded (supplied is NIL when all are) and take a
- * default that is not immutable would differ from run to run for no fault of
- * the load; they are left out, as are columns generated from them.
- */
-char *
-ingest_clone_hash_sql(Relation target, const char *name, List *supplied)
-{
-	TupleDesc	tupdesc = RelationGetDescr(target);
-	char	   *schema = get_namespace_name(RelationGetNamespace(target));
-	Bitmapset  *unstable = unstable_columns(target, supplied);
-	StringInfoData exact;
-	StringInfoData others;
-	char	   *hash = "0";
-
-	initStringInfo(&exact);
-	initStringInfo(&others);
-	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
-		const char *column = quote_identifier(NameStr(att->attname));
-		char	   *value;
-
-		if (att->attisdropped ||
-			bms_is_member(att->attnum - FirstLowInvalidHeapAttributeNumber,
-						  unstable))
-			continue;
-		value = exact_value(att, column);
-		if (value != NULL)
-			appendStringInfo(&exact, "%s%s", exact.len > 0 ? ", " : "", value);
-		else
-			appendStringInfo(&others, "%s%s", others.len > 0 ? ", " : "",
-							 column);
-	}
-
-	/* The hash of the one part is the seed of the other's. */
-	if (exact.len > 0)
-		hash = psprintf("pg_catalog.hash_record_extended(ROW(%s), 0)",
-						exact.data);
-	if (others.len > 0)
-		hash = psprintf("pg_catalog.hashtextextended(ROW(%s)::pg_catalog.text"
-						" COLLATE pg_catalog.\"C\", %s)", others.data, hash);
-
-	return psprintf("SELECT pg_catalog.count(*),"
-					" COALESCE(pg_catalog.sum(%s), 0)::pg_catalog.numeric"
-					" FROM %s",
-					hash, quote_qualified_identifier(schema, name));
-}
-
-/*
- * List the clones in this database whose maker is gone and which the caller
- * may drop: qualified, quoted names (char *), in CurrentMemoryContext.
- */
-List *
-ingest_clone_leftovers(void)
-{
-	List	   *leftovers = NIL;
-	MemoryContext caller_context = CurrentMemoryContext;
-
-	SPI_connect();
-	if (SPI_execute("SELECT n.nspname, c.relname, d.description"
-					" FROM pg_catalog.pg_class c"
-					" JOIN pg_catalog.pg_namespace n"
-					" ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
-					" JOIN pg_catalog.pg_description d"
-					" ON d.objoid OPERATOR(pg_catalog.=) c.oid"
-					" AND d.classoid OPERATOR(pg_catalog.=)"
-					" 'pg_catalog.pg_class'::pg_catalog.regclass"
-					" AND d.objsubid OPERATOR(pg_catalog.=) 0"
-					" WHERE c.relname OPERATOR(pg_catalog.~)"
-					" '^" CLONE_NAME_PREFIX "[0-9]+_[0-9]+$'"
-					" AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}')"
-					" AND pg_catalog.starts_with(d.description,"
-					" '" CLONE_MARKER "')"
-					" AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"
-					" ORDER BY c.oid",
-					true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not list clones");
-
-	/* Whoever started or left since our last look counts. */
-	pgstat_clear_backend_activity_snapshot();
-
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
-		MemoryContext spi_context;
-
-		if (maker_is_running(SPI_getvalue(tuple, tupdesc, 3)))
-			continue;
-		spi_context = MemoryContextSwitchTo(caller_context);
-		leftovers = lappend(leftovers,
-							quote_qualified_identifier(SPI_getvalue(tuple, tupdesc, 1),
-													   SPI_getvalue(tuple, tupdesc, 2)));
-		MemoryContextSwitchTo(spi_context);
-	}
-	SPI_finish();
-
-	return leftovers;
-}
-
-/*
- * Columns that no two loads fill alike, offset as in pull_varattnos().
- * Generated columns do not depend on each other, so one pass finds them.
- */
-static Bitmapset *
-unstable_columns(Relation target, List *supplied)
-{
-	TupleDesc	tupdesc = RelationGetDescr(target);
-	Bitmapset  *unstable = NULL;
-	Bitmapset  *generated = NULL;
-
-	if (supplied == NIL)
-		return NULL;
-
-	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
-		Node	   *expr;
-
-		if (att->attisdropped || att->attgenerated ||
-			list_member_int(supplied, att->attnum))
-			continue;
-		expr = build_column_default(target, att->attnum);
-		if (expr != NULL && contain_mutable_functions(expr))
-			unstable = bms_add_member(unstable,
-									  att->attnum - FirstLowInvalidHeapAttributeNumber);
-	}
-
-	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
-		Bitmapset  *used = NULL;
-
-		if (att->attisdropped || !att->attgenerated)
-			continue;
-		pull_varattnos(build_column_default(target, att->attnum), 1, &used);
-		if (bms_overlap(used, unstable))
-			generated = bms_add_member(generated,
-									   att->attnum - FirstLowInvalidHeapAttributeNumber);
-	}
-	return bms_join(unstable, generated);
-}
-
-/*
- * SQL of something to hash a column by whose equality is that of what a
- * reader sees, or NULL if only its text is.
- */
-static char *
-exact_value(Form_pg_attribute att, const char *column)
-{
-	switch (getBaseType(att->atttypid))
-	{
-		case BOOLOID:
-		case BYTEAOID:
-		case DATEOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case OIDOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case UUIDOID:
-			return pstrdup(column);
-		case FLOAT4OID:
-			/* 0 = -0 */
-			return psprintf("pg_catalog.float4send(%s)", column);
-		case FLOAT8OID:
-			return psprintf("pg_catalog.float8send(%s)", column);
-		case TEXTOID:
-		case VARCHAROID:
-			/* Its own collation may be nondeterministic. */
-			return psprintf("%s COLLATE pg_catalog.\"C\"", column);
-		default:
-			return NULL;
-	}
 }
 
 /*
@@ -646,7 +404,7 @@ clone_sequence(DefaultContext *context, Oid source)
 static void
 emit_settings(CloneBuild *build)
 {
-	for (int i = 0; i < lengthof(clone_settings); i++)
+	for (size_t i = 0; i < lengthof(clone_settings); i++)
 	{
 		/* A quoted search_path would be one name. */
 		bool		quote = (i > 0);
@@ -838,21 +596,15 @@ emit_replica_identity(CloneBuild *build, CloneTable *table)
 						 identity == REPLICA_IDENTITY_FULL ? "FULL" : "NOTHING");
 }
 
-/*
- * Mark the table as ours; maker_is_running reads this back.  The time is the
- * start of the process, which with its ID names it once and for all.
- */
+/* Mark the table as ours. */
 static void
 emit_comment(CloneBuild *build, CloneTable *table)
 {
-	char	   *comment;
+	char	   *source = qualified_name(RelationGetRelid(table->source));
 
-	comment = psprintf(CLONE_MARKER "%s" CLONE_MARKER_MAKER
-					   "%d started " INT64_FORMAT,
-					   qualified_name(RelationGetRelid(table->source)),
-					   MyProcPid, (int64) MyStartTimestamp);
 	appendStringInfo(&build->sql, "COMMENT ON TABLE %s IS %s;\n",
-					 table->name, quote_literal_cstr(comment));
+					 table->name,
+					 quote_literal_cstr(ingest_clone_comment(source)));
 }
 
 /*
@@ -1079,37 +831,4 @@ static bool
 is_leaf(Relation rel)
 {
 	return rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
-}
-
-/*
- * Is the process still there that the comment of a clone tells of?  A comment
- * that tells of none is not of our making, and its table not ours to judge.
- */
-static bool
-maker_is_running(const char *comment)
-{
-	const char *maker = NULL;
-	int			pid;
-	long long	started;
-	int			nbackends;
-
-	/* The table's name comes first and may hold anything. */
-	for (const char *p = comment; (p = strstr(p, CLONE_MARKER_MAKER)); p++)
-		maker = p;
-	if (maker == NULL ||
-		sscanf(maker, CLONE_MARKER_MAKER "%d started %lld",
-			   &pid, &started) != 2)
-		return true;
-
-	nbackends = pgstat_fetch_stat_numbackends();
-	for (int i = 1; i <= nbackends; i++)
-	{
-		LocalPgBackendStatus *local = pgstat_get_local_beentry_by_index(i);
-		PgBackendStatus *status = &local->backendStatus;
-
-		if (status->st_procpid == pid &&
-			status->st_proc_start_timestamp == (TimestampTz) started)
-			return true;
-	}
-	return false;
 }

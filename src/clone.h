@@ -30,11 +30,7 @@
 extern char *ingest_clone_create_sql(Relation target, const char *name,
 									 bool with_indexes);
 
-/* SQL that drops it, also if it is not there; likewise one transaction. */
-extern char *ingest_clone_drop_sql(Relation target, const char *name);
-
-/* A name no other clone of this server has, from pid and a counter. */
-extern char *ingest_clone_name(void);
+/* in clone_hash.c */
 
 /*
  * SQL query whose single row is (count bigint, hash numeric) of a table's
@@ -44,6 +40,20 @@ extern char *ingest_clone_name(void);
  */
 extern char *ingest_clone_hash_sql(Relation target, const char *name,
 								   List *supplied);
+
+/* in clone_name.c */
+
+/* A name no other clone of this server has, from pid and a counter. */
+extern char *ingest_clone_name(void);
+
+/*
+ * The comment by which a clone is known; source is what it is a clone of.  It
+ * names this process as the one that had the clone made.
+ */
+extern char *ingest_clone_comment(const char *source);
+
+/* SQL that drops it, also if it is not there; likewise one transaction. */
+extern char *ingest_clone_drop_sql(Relation target, const char *name);
 
 /*
  * Clones in this database whose maker is no longer running and which the

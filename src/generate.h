@@ -19,10 +19,11 @@
 /* in generate.c */
 
 /*
- * SQL of a query that yields rows first .. first+rows-1 of an endless series
- * for the columns given (attribute numbers).  spec is what the user wrote
- * after "generate:" ("" for nothing): "seed=42, id=distinct, v=random".  The
- * same seed gives the same rows on every server.
+ * SQL of a query that yields rows first .. first+rows-1, counted from 0, of
+ * an endless series for the columns given (attribute numbers).  spec is what
+ * the user wrote after "generate:" ("" for nothing): "seed=42, null=10,
+ * id=distinct, v=random, w=random(1000), x=correlated".  A row is the same for
+ * the same seed on every server, whatever first and rows are.
  */
 extern char *ingest_generate_sql(Relation target, List *attnums,
 								 const char *spec, int64 first, int64 rows);

@@ -529,4 +529,5 @@ ingest_load_job(StringInfo request, StringInfo reply)
 	result.end_lsn = report.end_lsn;
 	ingest_message_put(reply, &result, sizeof(result));
 	ingest_meter_send(state->target.meter, reply);
+	ingest_wal_io_report();
 }

@@ -80,6 +80,7 @@ struct IngestParser
 	List	   *attnums;
 	int			ncolumns;
 	ParserColumn *columns;
+	bool		force;			/* has a column force_null or force_not_null? */
 	int			ndefaults;
 	ParserDefault *defaults;
 	bool		volatile_defaults;
@@ -193,6 +194,7 @@ init_columns(IngestParser *parser, Relation target)
 			list_member_int(force_not_null, att->attnum);
 		column->force_null = ingest_copy_force_null_all(format) ||
 			list_member_int(force_null, att->attnum);
+		parser->force |= column->force_not_null || column->force_null;
 		if (parser->default_marker != NULL)
 			column->default_expr = init_default(parser, target, att->attnum);
 	}
@@ -209,7 +211,9 @@ init_defaults(IngestParser *parser, Relation target)
 	parser->defaults = palloc_array(ParserDefault, Max(natts, 1));
 	for (int attnum = 1; attnum <= natts; attnum++)
 	{
-		Form_pg_attribute att = TupleDescAttr(parser->tupdesc, attnum - 1);
+		/* The parser's copy does not say which columns are generated. */
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(target),
+											  attnum - 1);
 		ExprState  *expr;
 
 		if (att->attisdropped || att->attgenerated ||
@@ -552,7 +556,7 @@ ingest_parse_fields(IngestParser *parser, char ***fields)
 			(void) convert_field(parser, i, text);
 	}
 
-	for (int i = 0; i < parser->ncolumns; i++)
+	for (int i = 0; parser->force && i < parser->ncolumns; i++)
 		parser->fields[i] = field_text(parser, i);
 	*fields = parser->fields;
 	parser->rows++;

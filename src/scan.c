@@ -7,7 +7,8 @@
  * can look like a quote or an escape.  Such bytes are overwritten in a second
  * copy of the window, and the scanner is given that copy: its positions are
  * those of the original.  In one of these encodings there are characters that
- * conversion makes into ASCII ones; there the scan gives up (scan.h).
+ * conversion makes into ASCII ones, which no scan of the bytes can see; it is
+ * refused.
  *
  * Nothing here is verified: invalid bytes are the parser's error.
  *
@@ -39,7 +40,6 @@ struct IngestScan
 	size_t		size;
 	size_t		done;			/* bytes of the window that are passed */
 	size_t		len;
-	size_t		clear_len;		/* bytes of it that mean what they look like */
 	bool		eof;
 
 	int64		start;			/* position of the window in the source */
@@ -47,6 +47,22 @@ struct IngestScan
 	bool		at_end;
 	bool		broken;
 };
+
+/*
+ * Refuse an encoding in which a character other than the backslash becomes a
+ * backslash.  (Converting every character of every encoding to UTF8 found
+ * this one only: 0x815F, and 0x81B0, which becomes a tilde.)
+ */
+static void
+check_encoding(int encoding)
+{
+	if (encoding == PG_SHIFT_JIS_2004)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("data in encoding \"%s\" cannot be divided",
+						pg_encoding_to_char(encoding)),
+				 errhint("Load it from a file, with one worker.")));
+}
 
 IngestCsvEol
 ingest_scan_file_eol(const IngestSourceSpec *spec,
@@ -87,22 +103,11 @@ ingest_scan_begin(const IngestSourceSpec *spec, const IngestOptions *options)
 		scan->encoding = format->file_encoding;
 		scan->masked = palloc(scan->size);
 	}
+	check_encoding(scan->encoding);
 
 	if (spec->start > 0)
 		ingest_csv_set_eol(scan->csv, ingest_scan_file_eol(spec, options));
 	return scan;
-}
-
-/*
- * Does conversion make ASCII of this character, which is none in the file?
- * Found by converting all characters of all encodings: two of SHIFT_JIS_2004
- * become a backslash and a tilde.
- */
-static inline bool
-becomes_ascii(int encoding, const char *c, size_t len)
-{
-	return encoding == PG_SHIFT_JIS_2004 && len == 2 && c[0] == '\x81' &&
-		(c[1] == '\x5F' || c[1] == '\xB0');
 }
 
 /*
@@ -122,13 +127,10 @@ mask_window(IngestScan *scan)
 			char_len = Min((size_t) pg_encoding_mblen(scan->encoding,
 													  scan->buf + pos),
 						   scan->len - pos);
-		if (becomes_ascii(scan->encoding, scan->buf + pos, char_len))
-			break;
 		for (size_t i = 1; i < char_len; i++)
 			scan->masked[pos + i] = MASKED_BYTE;
 		pos += char_len;
 	}
-	scan->clear_len = pos;
 }
 
 /*
@@ -162,7 +164,6 @@ fill_window(IngestScan *scan)
 		scan->len += got;
 		scan->eof = got == 0;
 	}
-	scan->clear_len = scan->len;
 	if (scan->encoding >= 0)
 		mask_window(scan);
 	return true;
@@ -182,9 +183,7 @@ ingest_scan_next(IngestScan *scan, int64 max_records, int64 stop,
 		IngestCsvStatus status;
 
 		status = ingest_csv_skip(scan->csv, scan->masked + before,
-								 scan->clear_len - before,
-								 scan->eof && scan->clear_len == scan->len,
-								 max_records,
+								 scan->len - before, scan->eof, max_records,
 								 (size_t) Max(stop - position, 1),
 								 &done, &records, &line);
 		scan->done = before + done;
@@ -198,8 +197,7 @@ ingest_scan_next(IngestScan *scan, int64 max_records, int64 stop,
 			return true;
 		}
 		if (status == INGEST_CSV_MORE)
-			scan->at_end = scan->broken =
-				scan->clear_len < scan->len || !fill_window(scan);
+			scan->at_end = scan->broken = !fill_window(scan);
 		else
 		{
 			scan->at_end = true;

@@ -142,9 +142,8 @@ typedef struct SessionState
 	int			pid;
 
 	/*
-	 * Process ids of the owner's sessions that are not keepers, 0 for a free
-	 * place.  Kept by the owner in the segments of keepers only, and read by
-	 * the keeper once it is to leave.
+	 * Process ids of the sessions begun after a keeper, 0 for a free place.
+	 * Kept by the owner, and read by the keeper once it is to leave.
 	 */
 	int			nsiblings;
 	int			siblings[FLEXIBLE_ARRAY_MEMBER];
@@ -165,13 +164,15 @@ struct IngestSession
 	bool		keeper;
 	bool		busy;			/* a request is under way */
 	bool		answered;		/* its reply has come in */
+	bool		abandoned;		/* on its way out, without a segment */
 	StringInfoData reply;
 };
 
-/* Sessions of this backend. */
+/* Sessions of this backend, oldest first. */
 static dlist_head live_sessions = DLIST_STATIC_INIT(live_sessions);
 
 /* Of the session's process */
+static bool am_keeper = false;
 static SessionState *my_state = NULL;
 static shm_mq_handle *my_requests = NULL;
 static char *my_farewell = NULL;
@@ -208,7 +209,9 @@ static void become_caller(shm_toc *toc);
 static void use_encoding(int encoding);
 static bool receive_request(StringInfo request);
 static void run_request(StringInfo request);
-static void call_handler(StringInfo request, StringInfo reply);
+static void call_handler(const char *name, StringInfo request,
+						 StringInfo reply);
+static void replace_farewell(StringInfo request);
 static void execute_sql(const char *sql);
 static void recover(void);
 static void say_farewell(void);
@@ -377,23 +380,37 @@ ingest_session_abandon(IngestSession **sessions, int nsessions)
 {
 	TimestampTz deadline =
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ABANDON_PATIENCE);
+	bool		younger_too = false;
+	dlist_mutable_iter iter;
 
-	for (int i = 0; i < nsessions; i++)
+	dlist_foreach_modify(iter, &live_sessions)
 	{
-		if (sessions[i] == NULL)
+		IngestSession *session = dlist_container(IngestSession, node, iter.cur);
+
+		for (int i = 0; i < nsessions; i++)
+			session->abandoned |= session == sessions[i];
+		session->abandoned |= younger_too;
+		if (!session->abandoned)
 			continue;
-		end_process(sessions[i]);
-		detach(sessions[i]);
+
+		younger_too |= session->keeper;
+		end_process(session);
+		detach(session);
+	}
+
+	dlist_foreach_modify(iter, &live_sessions)
+	{
+		IngestSession *session = dlist_container(IngestSession, node, iter.cur);
+
+		if (session->abandoned)
+		{
+			await_end(session, deadline);
+			forget(session);
+		}
 	}
 
 	for (int i = 0; i < nsessions; i++)
-	{
-		if (sessions[i] == NULL)
-			continue;
-		await_end(sessions[i], deadline);
-		forget(sessions[i]);
 		sessions[i] = NULL;
-	}
 }
 
 /* Raise an error where a session would let the caller do too much. */
@@ -777,7 +794,7 @@ waits_for_me(int pid)
 	return false;
 }
 
-/* Make a session that has come up known to keepers, or the others to it. */
+/* Make a session that has come up known to the keepers begun before it. */
 static void
 enroll(IngestSession *session)
 {
@@ -787,9 +804,7 @@ enroll(IngestSession *session)
 	{
 		IngestSession *other = dlist_container(IngestSession, node, iter.cur);
 
-		if (session->keeper && !other->keeper)
-			replace_sibling(session->state, 0, other->state->pid);
-		else if (!session->keeper && other->keeper)
+		if (other->keeper && !session->keeper)
 			replace_sibling(other->state, 0, session->state->pid);
 	}
 }
@@ -888,12 +903,12 @@ forget(IngestSession *session)
 void
 ingest_session_main(Datum main_arg)
 {
-	bool		keeper = MyBgworkerEntry->bgw_extra[0];
 	MemoryContext request_context;
 	dsm_segment *segment;
 	shm_toc    *toc;
 
-	pqsignal(SIGTERM, keeper ? keeper_sigterm : die);
+	am_keeper = MyBgworkerEntry->bgw_extra[0];
+	pqsignal(SIGTERM, am_keeper ? keeper_sigterm : die);
 	BackgroundWorkerUnblockSignals();
 
 	request_context = AllocSetContextCreate(TopMemoryContext,
@@ -1014,6 +1029,11 @@ become_caller(shm_toc *toc)
 	/* The owner's transaction may write, so ours may. */
 	SetConfigOption("default_transaction_read_only", "off",
 					PGC_USERSET, PGC_S_SESSION);
+
+	/* This timeout, of PostgreSQL 17, would end a keeper by FATAL. */
+	if (am_keeper && GetConfigOption("transaction_timeout", true, false))
+		SetConfigOption("transaction_timeout", "0",
+						PGC_USERSET, PGC_S_SESSION);
 	CommitTransactionCommand();
 	use_encoding(pg_get_client_encoding());
 }
@@ -1040,28 +1060,30 @@ use_encoding(int encoding)
 static bool
 receive_request(StringInfo request)
 {
-	while (!leave_requested)
+	for (;;)
 	{
+		shm_mq_result result;
 		Size		len;
 		void	   *data;
 
-		switch (shm_mq_receive(my_requests, &len, &data, true))
+		result = shm_mq_receive(my_requests, &len, &data, true);
+		if (result == SHM_MQ_DETACHED)
+			return false;
+		if (leave_requested)
 		{
-			case SHM_MQ_SUCCESS:
-				appendBinaryStringInfo(request, data, len);
-				if (request->data[0] != SESSION_LEAVE)
-					return true;
-				my_farewell = NULL;
-				return false;
-			case SHM_MQ_DETACHED:
-				return false;
-			case SHM_MQ_WOULD_BLOCK:
-				nap(-1, WAIT_EVENT_MESSAGE_QUEUE_RECEIVE);
+			report_leaving();
+			return false;
 		}
+		if (result == SHM_MQ_SUCCESS)
+		{
+			appendBinaryStringInfo(request, data, len);
+			if (request->data[0] != SESSION_LEAVE)
+				return true;
+			my_farewell = NULL;
+			return false;
+		}
+		nap(-1, WAIT_EVENT_MESSAGE_QUEUE_RECEIVE);
 	}
-
-	report_leaving();
-	return false;
 }
 
 /*
@@ -1074,19 +1096,16 @@ run_request(StringInfo request)
 {
 	PG_TRY();
 	{
+		char		type = pq_getmsgbyte(request);
+		const char *handler = pq_getmsgrawstring(request);
 		StringInfoData reply;
 		StringInfoData message;
 
 		initStringInfo(&reply);
-		if (pq_getmsgbyte(request) == SESSION_CALL)
-			call_handler(request, &reply);
+		if (type == SESSION_CALL)
+			call_handler(handler, request, &reply);
 		else
-		{
-			(void) pq_getmsgrawstring(request);
-			my_farewell = request->cursor < request->len ?
-				MemoryContextStrdup(TopMemoryContext,
-									pq_getmsgrawstring(request)) : NULL;
-		}
+			replace_farewell(request);
 
 		/* Others are to see our statistics once the owner has the reply. */
 		pgstat_report_stat(true);
@@ -1102,11 +1121,10 @@ run_request(StringInfo request)
 	PG_END_TRY();
 }
 
-/* Call the handler that a message names. */
+/* Call a handler with the rest of a message. */
 static void
-call_handler(StringInfo request, StringInfo reply)
+call_handler(const char *name, StringInfo request, StringInfo reply)
 {
-	const char *name = pq_getmsgrawstring(request);
 	StringInfoData body;
 	IngestSessionHandler handler;
 
@@ -1119,6 +1137,21 @@ call_handler(StringInfo request, StringInfo reply)
 	appendBinaryStringInfo(&body, request->data + request->cursor,
 						   request->len - request->cursor);
 	handler(&body, reply);
+}
+
+/* Take the rest of a message, which may be nothing, as the farewell. */
+static void
+replace_farewell(StringInfo request)
+{
+	char	   *old = my_farewell;
+
+	if (request->cursor < request->len)
+		my_farewell = MemoryContextStrdup(TopMemoryContext,
+										  pq_getmsgrawstring(request));
+	else
+		my_farewell = NULL;
+	if (old != NULL)
+		pfree(old);
 }
 
 /* Handler of ingest_session_execute(). */
@@ -1219,15 +1252,12 @@ say_farewell(void)
 
 	/*
 	 * Nothing must keep a shutdown waiting for ever: neither a lock, nor a
-	 * standby that is gone.  transaction_timeout (17) would kill us.
+	 * standby that is gone.
 	 */
 	snprintf(patience, sizeof(patience), "%dms", KEEPER_LOCK_PATIENCE);
 	SetConfigOption("lock_timeout", patience, PGC_USERSET, PGC_S_SESSION);
 	SetConfigOption("synchronous_commit", "local", PGC_USERSET,
 					PGC_S_SESSION);
-	if (GetConfigOption("transaction_timeout", true, false) != NULL)
-		SetConfigOption("transaction_timeout", "0", PGC_USERSET,
-						PGC_S_SESSION);
 
 	deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 										   KEEPER_LOCK_PATIENCE);
@@ -1249,7 +1279,7 @@ say_farewell(void)
 	}
 }
 
-/* Wait, but not for ever, until the owner's other sessions are gone. */
+/* Wait, but not for ever, until the sessions begun after this are gone. */
 static void
 await_siblings(void)
 {

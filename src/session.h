@@ -12,8 +12,8 @@
  * ends it, raises an error, is cancelled or dies, the session is terminated,
  * in the middle of what it does if need be.  A keeper is the exception: it is
  * left alone until it notices that its owner is gone, then waits for the
- * owner's other sessions to be gone and runs its farewell (SQL that drops
- * what the owner left), also while the server shuts down.
+ * sessions that the owner began after it to be gone and runs its farewell (SQL
+ * that drops what they left), also while the server shuts down.
  *
  * IDENTIFICATION
  *		src/session.h
@@ -81,7 +81,8 @@ extern void ingest_session_send(IngestSession *session, const char *handler,
  */
 extern void ingest_session_wait(IngestSession **sessions, int nsessions,
 								StringInfo *replies,
-								int interval_ms, IngestSessionTick tick, void *arg);
+								int interval_ms, IngestSessionTick tick,
+								void *arg);
 
 /*
  * Run SQL commands in the session in one transaction, with search_path set to
@@ -90,20 +91,21 @@ extern void ingest_session_wait(IngestSession **sessions, int nsessions,
 extern void ingest_session_execute(IngestSession *session, const char *sql);
 
 /* Replace the farewell of a keeper; NULL for none. */
-extern void ingest_session_set_farewell(IngestSession *session, const char *sql);
+extern void ingest_session_set_farewell(IngestSession *session,
+										const char *sql);
 
 /* Ask the session to leave (a keeper without its farewell) and wait for it. */
 extern void ingest_session_finish(IngestSession *session);
 
 /*
- * End sessions from a PG_CATCH block, whatever they do, and wait up to five
- * seconds for their processes to be gone: a keeper's is gone when it has run
- * its farewell, so that the client sees the error when nothing is left
- * behind.  Give the keeper together with the sessions whose traces it removes,
- * or after them.  Raises no error, stops waiting when a cancel or a shutdown
- * arrives, and the keeper goes on by itself if time was too short (it may be
- * waiting for a lock that this very transaction holds).  Entries that are NULL
- * are skipped; all are NULL afterwards.
+ * End sessions from a PG_CATCH block, whatever they do; with a keeper all that
+ * were begun after it.  Waits up to five seconds for their processes to be
+ * gone: a keeper's is gone when it has run its farewell, so that the client
+ * sees the error when nothing is left behind.  Raises no error.  Stops waiting
+ * when a cancel or a shutdown arrives; if time was too short (the keeper may
+ * need a lock that this very transaction holds) the keeper goes on by itself.
+ * Entries that are NULL, or whose session is over, are skipped; all are NULL
+ * afterwards.
  *
  * This is a courtesy: without it the sessions end all the same when the error
  * reaches the resource owner that they belong to.

@@ -112,7 +112,7 @@ ingest_waits_list(const IngestWaits *waits)
 	return result;
 }
 
-/* Read the event once: the process changes it as we look (see pgstatfuncs.c). */
+/* Read the event once: the process may change it as we look. */
 static uint32
 wait_event_of(const PGPROC *proc)
 {

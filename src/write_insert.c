@@ -27,6 +27,7 @@
 #include "access/table.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -38,6 +39,9 @@
 
 /* Room is left for the row that makes a statement too long. */
 #define MAX_STATEMENT_BYTES		(MaxAllocSize / 4)
+
+/* Statements that are longer are not shown whole with an error. */
+#define MAX_SHOWN_BYTES			1000
 
 /* How an input function is called for one parameter. */
 typedef struct ParamType
@@ -54,6 +58,7 @@ typedef struct InsertState
 	StringInfoData statement;	/* INSERT ... VALUES and the rows so far */
 	int			prefix_len;		/* length of it up to VALUES */
 	int			nrows;			/* rows in the statement */
+	int64		first_row;		/* number of its first row in this part */
 	MemoryContext batch_context;	/* reset after each statement */
 
 	/* prepared statement */
@@ -175,6 +180,18 @@ prepared_begin(IngestWriteTarget *target)
 }
 
 /*
+ * Errors show the line of the source, as COPY's do.
+ */
+static void
+push_error_context(IngestWriteTarget *target, ErrorContextCallback *callback)
+{
+	callback->callback = ingest_parse_error_callback;
+	callback->arg = target->parser;
+	callback->previous = error_context_stack;
+	error_context_stack = callback;
+}
+
+/*
  * Take the next record; sets target->at_end and returns false if there is
  * none.
  */
@@ -188,6 +205,21 @@ next_fields(IngestWriteTarget *target, char ***fields)
 	}
 	target->rows_read++;
 	return true;
+}
+
+/*
+ * The same, with the line shown if it is wrong.
+ */
+static bool
+next_row_fields(IngestWriteTarget *target, char ***fields)
+{
+	ErrorContextCallback callback;
+	bool		found;
+
+	push_error_context(target, &callback);
+	found = next_fields(target, fields);
+	error_context_stack = callback.previous;
+	return found;
 }
 
 /*
@@ -219,24 +251,89 @@ append_row(InsertState *state, char **fields)
 }
 
 /*
- * Execute the statement and make it empty again.
+ * Execute the statement.
  */
 static void
-execute_statement(IngestWriteTarget *target, InsertState *state)
+execute_insert(IngestWriteTarget *target, InsertState *state)
 {
-	if (state->nrows == 0)
-		return;
-
-	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
 	if (SPI_execute(state->statement.data, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not execute INSERT");
 	target->rows_loaded += SPI_processed;
 	SPI_freetuptable(SPI_tuptable);
+}
 
+/*
+ * Make the statement empty again, and forget what its values needed.
+ */
+static void
+reset_statement(InsertState *state)
+{
 	state->statement.len = state->prefix_len;
 	state->statement.data[state->prefix_len] = '\0';
 	state->nrows = 0;
 	MemoryContextReset(state->batch_context);
+}
+
+/*
+ * In a PG_CATCH block: raise the error again, with the part of a long
+ * statement that it is about, and the rows of the source that were in it.
+ */
+static void
+rethrow_clipped(InsertState *state, MemoryContext context)
+{
+	ErrorData  *edata;
+
+	MemoryContextSwitchTo(context);
+	edata = CopyErrorData();
+	FlushErrorState();
+
+	if (edata->internalquery && strlen(edata->internalquery) > MAX_SHOWN_BYTES)
+	{
+		int			start = edata->internalpos > MAX_SHOWN_BYTES / 2 ?
+			edata->internalpos - MAX_SHOWN_BYTES / 2 : 0;
+		int			skip = pg_mbcharcliplen(edata->internalquery,
+											strlen(edata->internalquery), start);
+		char	   *shown = edata->internalquery + skip;
+
+		edata->internalquery =
+			pnstrdup(shown, pg_mbcliplen(shown, strlen(shown), MAX_SHOWN_BYTES));
+		edata->internalpos -= start;
+	}
+	if (edata->context && strlen(edata->context) > MAX_SHOWN_BYTES)
+		edata->context = pnstrdup(edata->context,
+								  pg_mbcliplen(edata->context,
+											   strlen(edata->context),
+											   MAX_SHOWN_BYTES));
+	edata->context = psprintf("%s%srows " INT64_FORMAT " to " INT64_FORMAT " of the source",
+							  edata->context ? edata->context : "",
+							  edata->context ? "\n" : "",
+							  state->first_row,
+							  state->first_row + state->nrows - 1);
+	ReThrowError(edata);
+}
+
+/*
+ * Execute a statement of many rows and make it empty again.
+ */
+static void
+execute_statement(IngestWriteTarget *target, InsertState *state)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (state->nrows == 0)
+		return;
+
+	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	PG_TRY();
+	{
+		execute_insert(target, state);
+	}
+	PG_CATCH();
+	{
+		rethrow_clipped(state, context);
+	}
+	PG_END_TRY();
+	reset_statement(state);
 	ingest_meter_phase(target->meter, INGEST_PHASE_READ);
 }
 
@@ -250,21 +347,19 @@ insert_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 	InsertState *state = (InsertState *) arg;
 	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
 	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
+	ErrorContextCallback callback;
 	char	  **fields;
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	push_error_context(target, &callback);
 	while (n-- > 0 && next_fields(target, &fields))
 	{
 		CHECK_FOR_INTERRUPTS();
 		append_row(state, fields);
-		if (SPI_execute(state->statement.data, false, 0) != SPI_OK_INSERT)
-			elog(ERROR, "could not execute INSERT");
-		target->rows_loaded += SPI_processed;
-		SPI_freetuptable(SPI_tuptable);
-		state->statement.len = state->prefix_len;
-		state->nrows = 0;
-		MemoryContextReset(state->batch_context);
+		execute_insert(target, state);
+		reset_statement(state);
 	}
+	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old);
 }
 
@@ -277,9 +372,11 @@ prepared_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 	InsertState *state = (InsertState *) arg;
 	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
 	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
+	ErrorContextCallback callback;
 	char	  **fields;
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
+	push_error_context(target, &callback);
 	while (n-- > 0 && next_fields(target, &fields))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -303,6 +400,7 @@ prepared_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 		SPI_freetuptable(SPI_tuptable);
 		MemoryContextReset(state->batch_context);
 	}
+	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old);
 }
 
@@ -323,12 +421,14 @@ values_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 	char	  **fields;
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_READ);
-	while (n-- > 0 && next_fields(target, &fields))
+	while (n-- > 0 && next_row_fields(target, &fields))
 	{
 		MemoryContext old = MemoryContextSwitchTo(state->batch_context);
 
 		CHECK_FOR_INTERRUPTS();
-		if (state->nrows > 0 && state->nfields > 0)
+		if (state->nrows == 0)
+			state->first_row = target->rows_read;
+		else
 			appendStringInfoString(&state->statement, ", ");
 		append_row(state, fields);
 		MemoryContextSwitchTo(old);

@@ -1,6 +1,6 @@
 # The figures of a load against the server's and the kernel's own instruments:
-# WAL against pg_waldump, buffers against pg_stat_statements, CPU time against
-# /proc; for a load in the caller's transaction and for one by three sessions.
+# WAL against pg_waldump, buffers against pg_stat_statements and pg_statio, CPU
+# time against /proc; for a load in the caller's transaction and for one by three sessions.
 #
 # It takes a server where nothing else happens, settings of its own, and the
 # server's files, none of which a regression test has.
@@ -233,6 +233,35 @@ SELECT $sums FROM pg_stat_statements WHERE query LIKE 'INSERT INTO %$table%'});
 	return;
 }
 
+# Compare page requests per relation with those the server hands over to its
+# statistics as the loading processes end; the table has none before.
+sub check_statio
+{
+	my ($report, $what) = @_;
+
+	$node->poll_query_until(
+		'postgres', q{
+SELECT count(*) = 0 FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND
+	backend_type IN ('client backend', 'ingest_tools session')})
+	  or die 'timed out waiting for the loading processes to end';
+
+	my %statio = map { split /\|/, $_, 2 } split /\n/, $node->safe_psql(
+		'postgres', q{
+SELECT relname, heap_blks_hit, heap_blks_read FROM pg_statio_all_tables
+UNION ALL
+SELECT indexrelname, idx_blks_hit, idx_blks_read FROM pg_statio_all_indexes});
+
+	foreach my $relation (@{ $report->{relations} })
+	{
+		my $name = $relation->{relation};
+
+		is("$relation->{blks_hit}|$relation->{blks_read}",
+			$statio{$name}, "$what: hits and reads of $name");
+	}
+	return;
+}
+
 # CPU time of a process so far, in milliseconds; undef if there is no such.
 sub cpu_ms
 {
@@ -272,6 +301,7 @@ INSERT INTO wal_test SELECT -i, i % 7, 'before' FROM generate_series(1, 1000) i}
 		  load('wal_test', $file, "strategy $strategy, workers $workers");
 
 		is($report->{workers_used}, $workers, "$what: workers used");
+		cmp_ok($report->{wal_fpi}, '>', 0, "$what: there are page images");
 		is($node->safe_psql('postgres', 'SELECT count(*) FROM wal_test'),
 			31_000, "$what: rows");
 		check_wal($report, $what);
@@ -307,10 +337,12 @@ foreach my $strategy (qw(insert_prepared insert_values))
 		my $what = "$strategy, $workers " . ($workers > 1 ? 'processes' : 'process');
 
 		make_table('buffer_test', $table_sql =~ s/%s/buffer_test/gr);
-		$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+		$node->safe_psql('postgres',
+			'SELECT pg_stat_reset(), pg_stat_statements_reset()');
 		my $report =
 		  load('buffer_test', $file, "strategy $strategy, workers $workers");
 
+		check_statio($report, $what);
 		check_statements($report, 'buffer_test', $what);
 	}
 }
