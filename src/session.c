@@ -121,7 +121,7 @@
 
 /*
  * Fixed part of the segment.  Written by the owner before the process is
- * started, but for the last three fields.
+ * started, but for pid and siblings.
  */
 typedef struct SessionState
 {

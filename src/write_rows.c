@@ -17,7 +17,9 @@
  * volatile default, ...) or the leaf is a foreign table; then every row goes
  * in at once.
  *
- * There is one departure from COPY.  A flush first puts the rows of all
+ * There are two departures from COPY.  A foreign table is given its rows one
+ * at a time, where COPY of 16 and later may send them in batches and then has
+ * no line to tell in an error.  And a flush first puts the rows of all
  * leaves into their heaps and then enters them into the indexes, whereas COPY
  * does both leaf by leaf.  It makes a difference only if the heap of one leaf
  * and an index of another both refuse a row of the same batch; and it lets
