@@ -51,6 +51,9 @@ SQL_TESTS = strategies options source copy_equal load bench privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 
+TAP_TESTS = 1
+PROVE_TESTS ?= test/t/*.pl
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

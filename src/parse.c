@@ -126,7 +126,7 @@ force_attnums(const IngestParser *parser, Relation target, List *names,
 			  const char *option)
 {
 	List	   *attnums = names == NIL ? NIL :
-		CopyGetAttnums(parser->tupdesc, target, names);
+		CopyGetAttnums(RelationGetDescr(target), target, names);
 	ListCell   *lc;
 
 	foreach(lc, attnums)

@@ -19,12 +19,12 @@
  *
  * There are two departures from COPY.  A foreign table is given its rows one
  * at a time, where COPY of 16 and later may send them in batches and then has
- * no line to tell in an error.  And a flush first puts the rows of all
- * leaves into their heaps and then enters them into the indexes, whereas COPY
- * does both leaf by leaf.  It makes a difference only if the heap of one leaf
- * and an index of another both refuse a row of the same batch; and it lets
- * the figures tell the two kinds of work apart with two clock readings per
- * batch, not two per leaf.
+ * no line to tell in an error.  And a flush first puts the rows of all leaves
+ * into their heaps and then enters them into the indexes, whereas COPY
+ * does both leaf by leaf.  That makes a difference only if the heap of one
+ * leaf and an index of another both refuse a row of the same batch; and it
+ * lets the figures tell the two kinds of work apart with two clock readings
+ * per batch, not two per leaf.
  *
  * Figures: reading and conversion of buffered rows are booked as CONVERT,
  * their insertion as WRITE, and index entries as INDEX, with which the queueing
@@ -453,6 +453,7 @@ static TupleTableSlot *
 route_row(RowWriter *w, TupleTableSlot *slot)
 {
 	ResultRelInfo *leaf = ingest_route_leaf(w->route, slot);
+	TupleTableSlot *into = NULL;
 
 	if (leaf != w->leaf)
 		enter_leaf(w, leaf);
@@ -465,8 +466,9 @@ route_row(RowWriter *w, TupleTableSlot *slot)
 		w->capture->tcs_original_insert_tuple =
 			w->leaf_has_before ? NULL : slot;
 
-	return ingest_route_convert(w->route, leaf, slot,
-								w->leaf_buffered ? next_slot(buffer_of(leaf)) : NULL);
+	if (w->leaf_buffered)
+		into = next_slot(buffer_of(leaf));
+	return ingest_route_convert(w->route, leaf, slot, into);
 }
 
 /*
