@@ -28,6 +28,7 @@ OBJS = \
 	src/route.o \
 	src/scan.o \
 	src/session.o \
+	src/session_process.o \
 	src/source.o \
 	src/spool.o \
 	src/strategy.o \

@@ -33,6 +33,16 @@
 #error "ingest_tools needs PostgreSQL 15 or later"
 #endif
 
+/*
+ * SetAuthenticatedUserId() came with the fix of CVE-2024-10978.  The minor
+ * releases that had it first broke the ABI of extensions, too.
+ */
+#if (PG_VERSION_NUM < 150010) || \
+	(PG_VERSION_NUM >= 160000 && PG_VERSION_NUM < 160006) || \
+	(PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 170002)
+#error "ingest_tools needs PostgreSQL 15.10, 16.6, 17.2 or a later minor release"
+#endif
+
 /* BGWORKER_BYPASS_ROLELOGINCHECK: from 17. */
 #if PG_VERSION_NUM < 170000
 #define BGWORKER_BYPASS_ROLELOGINCHECK 0
