@@ -78,6 +78,8 @@ SELECT ingest_bench('bench_t', index_modes => '{never}');
 SELECT ingest_bench('bench_t', commit_rows => '{0}');
 SELECT ingest_bench('bench_t', preload => -1);
 SELECT ingest_bench('bench_t', repeat => 0);
+SELECT ingest_bench('bench_t', options => 'format csv, workers 2');
+SELECT ingest_bench('bench_t', options => 'format csv, strategy copy');
 SELECT ingest_bench('bench_t', repeat => 1000, workers => '{1,2,3,4}');
 
 -- rows that do not fit raise COPY's error

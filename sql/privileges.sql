@@ -57,10 +57,23 @@ SELECT ingest_bench('ingest_priv.t', 'SELECT 1, 2', strategies => '{insert}',
 
 -- a role sees its own history and adds only to it
 SELECT DISTINCT role, function FROM ingest_history WHERE role <> current_user;
-INSERT INTO ingest_history (recorded_at, role, function) VALUES (now(), 'regress_ingest_other', 'forged');
+INSERT INTO ingest_history (role, function) VALUES ('regress_ingest_other', 'forged');
+INSERT INTO ingest_history (id, function) VALUES (1, 'forged');
+SELECT * FROM ingest_history_table;
+SET row_security = off;
+SELECT rows_loaded FROM ingest_load('ingest_priv.t', 'SELECT 1, 2', 'strategy online');
+RESET row_security;
 RESET ROLE;
 SET ROLE regress_ingest_other;
 SELECT count(*) FROM ingest_history;
+RESET ROLE;
+
+-- rights on the columns that can be loaded are enough
+CREATE TABLE ingest_priv.g (a int, b int GENERATED ALWAYS AS (a + 1) STORED);
+GRANT INSERT (a) ON ingest_priv.g TO regress_ingest_loader;
+SET ROLE regress_ingest_loader;
+SELECT rows_loaded FROM ingest_load('ingest_priv.g', 'SELECT 1', 'strategy online');
+SELECT rows_loaded FROM ingest_load('ingest_priv.g', 'SELECT 1', 'strategy insert');
 RESET ROLE;
 
 -- row-level security

@@ -272,13 +272,44 @@ build_runs(FunctionCallInfo fcinfo, IngestBenchPlan *plan)
 		run.strategy = strategies[rest];
 
 		if (run.commit_rows == INT_MIN)
-			run.commit_rows = options->commit_rows_given ?
-				options->commit_rows : run.strategy->default_commit_rows;
+			run.commit_rows = run.strategy->default_commit_rows;
 		if (!run.strategy->uses_batch_rows)
 			run.batch_rows = options->batch_rows;
 		/* No strategy defers index work: each row's entries go in with it. */
 		run.index_mode = INGEST_INDEX_ROW;
 		add_run(plan, &run);
+	}
+}
+
+/*
+ * What differs between runs is said by the arguments alone; the same in the
+ * options would have no effect.
+ */
+static void
+check_options(const IngestOptions *options)
+{
+	static const char *const replaced[][2] = {
+		{"batch_rows", "batch_rows"},
+		{"commit_mode", "commit_modes"},
+		{"commit_rows", "commit_rows"},
+		{"index_mode", "index_modes"},
+		{"strategy", "strategies"},
+		{"workers", "workers"},
+	};
+	ListCell   *lc;
+
+	foreach(lc, options->own_given)
+	{
+		const char *name = (const char *) lfirst(lc);
+
+		for (size_t i = 0; i < lengthof(replaced); i++)
+		{
+			if (strcmp(name, replaced[i][0]) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("option \"%s\" is not for ingest_bench()", name),
+						 errhint("Use the argument \"%s\".", replaced[i][1])));
+		}
 	}
 }
 
@@ -297,6 +328,7 @@ ingest_bench_plan(FunctionCallInfo fcinfo)
 		plan->source = text_to_cstring(PG_GETARG_TEXT_PP(ARG_SOURCE));
 	plan->options = ingest_options_parse(PG_ARGISNULL(ARG_OPTIONS) ? "" :
 										 text_to_cstring(PG_GETARG_TEXT_PP(ARG_OPTIONS)));
+	check_options(plan->options);
 	plan->rows = get_number(fcinfo, ARG_ROWS, true, -1, 1, PG_INT64_MAX);
 	plan->preload = get_number(fcinfo, ARG_PRELOAD, true, 0, 0, PG_INT64_MAX / 2);
 	plan->repeat = (int) get_number(fcinfo, ARG_REPEAT, false, 1, 1, 1000);

@@ -306,6 +306,11 @@ ParseStatePermInfos(ParseState *pstate)
 #endif
 }
 
+/* pg_noreturn: from 18, in front of the declaration. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 /* pgstat_get_local_beentry_by_index: under another name until 15. */
 #if PG_VERSION_NUM < 160000
 #define pgstat_get_local_beentry_by_index(idx) \

@@ -31,7 +31,7 @@
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/objectaddress.h"
-#include "commands/progress.h"
+#include "commands/copy.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -138,24 +138,19 @@ check_target_permission(Relation rel, List *columns)
 {
 	Oid			relid = RelationGetRelid(rel);
 	AclResult	result = pg_class_aclcheck(relid, GetUserId(), ACL_INSERT);
+	List	   *attnums;
 	ListCell   *lc;
 
-	if (result != ACLCHECK_OK && columns == NIL)
-		result = pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT,
-										   ACLMASK_ALL);
-	else if (result != ACLCHECK_OK)
-	{
-		result = ACLCHECK_OK;
-		foreach(lc, columns)
-		{
-			AttrNumber	attnum = get_attnum(relid, strVal(lfirst(lc)));
+	if (result == ACLCHECK_OK)
+		return;
 
-			/* An unknown column is the parser's error. */
-			if (attnum != InvalidAttrNumber &&
-				pg_attribute_aclcheck(relid, attnum, GetUserId(),
-									  ACL_INSERT) != ACLCHECK_OK)
-				result = ACLCHECK_NO_PRIV;
-		}
+	attnums = CopyGetAttnums(RelationGetDescr(rel), rel, columns);
+	result = attnums != NIL ? ACLCHECK_OK : ACLCHECK_NO_PRIV;
+	foreach(lc, attnums)
+	{
+		if (pg_attribute_aclcheck(relid, lfirst_int(lc), GetUserId(),
+								  ACL_INSERT) != ACLCHECK_OK)
+			result = ACLCHECK_NO_PRIV;
 	}
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, get_relkind_objtype(rel->rd_rel->relkind),

@@ -15,6 +15,7 @@
 
 #include "utils/relcache.h"
 
+#include "compat.h"
 #include "options.h"
 #include "report.h"
 #include "source.h"
@@ -74,6 +75,6 @@ extern void ingest_load_sessions(const IngestLoad *load, Relation target,
 extern void ingest_load_check_shared(Relation rel);
 
 /* Raise the error for no background worker slot. */
-extern void ingest_load_no_slot_error(void) pg_attribute_noreturn();
+pg_noreturn extern void ingest_load_no_slot_error(void);
 
 #endif							/* INGEST_LOAD_H */

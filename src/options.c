@@ -201,7 +201,6 @@ read_commit_rows(IngestOptions *options, DefElem *def)
 		options->commit_rows = INGEST_COMMIT_ROWS_DYNAMIC;
 	else
 		options->commit_rows = read_int(def, 1, INT_MAX);
-	options->commit_rows_given = true;
 }
 
 static void
@@ -312,6 +311,8 @@ read_own_option(IngestOptions *options, DefElem *def, bool *seen)
 			errorConflictingDefElem(def, NULL);
 		seen[i] = true;
 		option_table[i].read(options, def);
+		options->own_given = lappend(options->own_given,
+									 unconstify(char *, option_table[i].name));
 		return true;
 	}
 	return false;

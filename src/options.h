@@ -56,14 +56,14 @@ typedef struct IngestOptions
 	CopyFormatOptions copy;		/* as ProcessCopyOptions() understood them */
 	List	   *copy_list;		/* the same as DefElems, without ours */
 
-	/* ours; each is also a setting, ingest_tools.NAME */
+	/* ours */
+	List	   *own_given;		/* names (char *) of those that were given */
 	List	   *columns;		/* column names (String); NIL means all */
 	const char *strategy;		/* name asked for */
 	int			workers;		/* processes that load, the leader included */
 	int			batch_rows;		/* rows of one INSERT ... VALUES */
 	int64		split_bytes;	/* a statement is cut here; 0 means never */
 	int			commit_rows;	/* rows between commits, or the values above */
-	bool		commit_rows_given;
 	IngestCommitMode commit_mode;
 	IngestIndexMode index_mode;
 } IngestOptions;

@@ -337,27 +337,28 @@ ingest_report_tuple(const IngestReport *report, TupleDesc tupdesc)
 }
 
 /*
- * Add a report to the table ingest_history.
+ * Add a report to ingest_history, whose other columns have defaults.
  */
 static void
-append_history(Oid nspoid, const char *function, Datum report)
+append_history(Oid nspoid, const char *function, Datum report,
+			   TupleDesc tupdesc)
 {
-	Oid			types[2] = {TEXTOID, InvalidOid};
-	Datum		values[2];
-	char	   *sql;
+	Oid			types[2] = {TEXTOID, tupdesc->tdtypeid};
+	Datum		values[2] = {CStringGetTextDatum(function), report};
+	StringInfoData sql;
 
-	types[1] = HeapTupleHeaderGetTypeId(DatumGetHeapTupleHeader(report));
-	values[0] = CStringGetTextDatum(function);
-	values[1] = report;
-	sql = psprintf("INSERT INTO %s SELECT pg_catalog.nextval('%s'), pg_catalog.clock_timestamp(), CURRENT_USER, $1, ($2).*",
-				   quote_qualified_identifier(get_namespace_name(nspoid),
-											  "ingest_history"),
-				   quote_qualified_identifier(get_namespace_name(nspoid),
-											  "ingest_history_id_seq"));
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "INSERT INTO %s (function",
+					 quote_qualified_identifier(get_namespace_name(nspoid),
+												"ingest_history"));
+	for (int i = 0; i < tupdesc->natts; i++)
+		appendStringInfo(&sql, ", %s",
+						 quote_identifier(NameStr(TupleDescAttr(tupdesc, i)->attname)));
+	appendStringInfoString(&sql, ") SELECT $1, ($2).*");
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute_with_args(sql, 2, types, values, NULL, false, 0) != SPI_OK_INSERT)
+	if (SPI_execute_with_args(sql.data, 2, types, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not add to ingest_history");
 	SPI_finish();
 }
@@ -373,7 +374,8 @@ ingest_report_remember(Oid nspoid, const char *function, HeapTuple tuple,
 	last_report = heap_copytuple(tuple);
 	MemoryContextSwitchTo(old);
 
-	append_history(nspoid, function, heap_copy_tuple_as_datum(tuple, tupdesc));
+	append_history(nspoid, function, heap_copy_tuple_as_datum(tuple, tupdesc),
+				   tupdesc);
 }
 
 PG_FUNCTION_INFO_V1(ingest_last_report);

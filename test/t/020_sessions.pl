@@ -124,15 +124,17 @@ sub start_caller
 {
 	my ($sql) = @_;
 	my %caller = (out => '', err => '');
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/caller.sql';
 
+	append_to_file($file, $sql);
 	$caller{run} = IPC::Run::start(
 		[
 			'psql', '--no-psqlrc', '--quiet', '--tuples-only', '--no-align',
 			'--set', 'VERBOSITY=verbose',
 			'--dbname', $node->connstr('postgres') . ' application_name=caller',
-			'--file', '-'
+			'--file', $file
 		],
-		'<', \$sql, '>', \$caller{out}, '2>', \$caller{err},
+		'<', \undef, '>', \$caller{out}, '2>', \$caller{err},
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	return \%caller;
 }
