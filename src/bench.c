@@ -413,6 +413,10 @@ bench_rethrow(BenchState *state, MemoryContext context)
 	edata->message = show_target_name(edata->message, state->clone_name, target);
 	edata->detail = show_target_name(edata->detail, state->clone_name, target);
 	edata->context = show_target_name(edata->context, state->clone_name, target);
+	edata->table_name = show_target_name(edata->table_name,
+										 state->clone_name, target);
+	edata->constraint_name = show_target_name(edata->constraint_name,
+											  state->clone_name, target);
 	edata->internalquery = NULL;
 	edata->internalpos = 0;
 	ReThrowError(edata);
@@ -433,6 +437,7 @@ bench_first_call(FunctionCallInfo fcinfo, FuncCallContext *funcctx)
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	funcctx->tuple_desc = BlessTupleDesc(tupdesc);
+	ingest_report_check_type(tupdesc);
 	funcctx->user_fctx = state;
 
 	state->plan = ingest_bench_plan(fcinfo);

@@ -44,8 +44,8 @@ extern IngestSourceSpec *ingest_input_resolve(Relation target,
 /*
  * Make it a source that several processes can read, the same bytes each time:
  * a plain file stays what it is; anything else is read once, at most max_rows
- * rows of it (all if negative), into a spool that lives as long as the
- * caller's portal, and options become those of the spool.
+ * rows of it (all if negative), into a spool that lives as long as
+ * CurrentMemoryContext, and options become those of the spool.
  */
 extern IngestSourceSpec *ingest_input_share(Relation target,
 											const IngestSourceSpec *spec,

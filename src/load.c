@@ -385,6 +385,7 @@ ingest_load_here(const IngestLoad *load, IngestReport *report)
 
 	ingest_progress_end();
 	fill_report(state, report);
+	report->commits = -1;		/* the caller's transaction goes on */
 	ingest_wal_io_snapshot(&io_end);
 	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
 

@@ -83,6 +83,7 @@ ingest_load(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	tupdesc = BlessTupleDesc(tupdesc);
+	ingest_report_check_type(tupdesc);
 
 	check_may_write();
 	load.relid = relid;

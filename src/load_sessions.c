@@ -238,6 +238,7 @@ ingest_load_sessions(const IngestLoad *load, Relation target, int64 max_rows,
 	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
 	report->waits = ingest_waits_list(gang.waits);
 	report->waits_known = true;
+	report->commits_itself = true;
 
 	for (int i = 0; i < gang.nsessions; i++)
 		ingest_session_finish(gang.sessions[i]);

@@ -259,6 +259,16 @@ commit_rows_text(int commit_rows)
 	return psprintf("%d", commit_rows);
 }
 
+void
+ingest_report_check_type(TupleDesc tupdesc)
+{
+	if (tupdesc->natts != REPORT_NCOLS)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("type ingest_report does not match the library"),
+				 errhint("Run ALTER EXTENSION ingest_tools UPDATE.")));
+}
+
 /*
  * Build the row; tupdesc is that of type ingest_report.
  */
@@ -278,8 +288,10 @@ ingest_report_tuple(const IngestReport *report, TupleDesc tupdesc)
 	put_int4(&row, report->repetition);
 	put_int4(&row, report->batch_rows);
 	put_int8(&row, report->split_bytes);
-	put_text(&row, commit_rows_text(report->commit_rows));
-	put_text(&row, ingest_commit_mode_name(report->commit_mode));
+	put_text(&row, report->commits_itself ?
+			 commit_rows_text(report->commit_rows) : NULL);
+	put_text(&row, report->commits_itself ?
+			 ingest_commit_mode_name(report->commit_mode) : NULL);
 	put_text(&row, ingest_index_mode_name(report->index_mode));
 	put_int4(&row, report->workers);
 	put_int4(&row, report->workers_used);
@@ -327,12 +339,8 @@ ingest_report_tuple(const IngestReport *report, TupleDesc tupdesc)
 	put_waits(&row, report);
 	put(&row, BoolGetDatum(report->verified), !report->verified_known);
 
-	if (row.n != REPORT_NCOLS || tupdesc->natts != REPORT_NCOLS)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("type ingest_report does not match the library"),
-				 errhint("Run ALTER EXTENSION ingest_tools UPDATE.")));
-
+	Assert(row.n == REPORT_NCOLS);
+	ingest_report_check_type(tupdesc);
 	return heap_form_tuple(tupdesc, row.values, row.nulls);
 }
 
@@ -368,11 +376,12 @@ ingest_report_remember(Oid nspoid, const char *function, HeapTuple tuple,
 					   TupleDesc tupdesc)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	HeapTuple	copy = heap_copytuple(tuple);
 
+	MemoryContextSwitchTo(old);
 	if (last_report != NULL)
 		heap_freetuple(last_report);
-	last_report = heap_copytuple(tuple);
-	MemoryContextSwitchTo(old);
+	last_report = copy;
 
 	append_history(nspoid, function, heap_copy_tuple_as_datum(tuple, tupdesc),
 				   tupdesc);

@@ -44,6 +44,7 @@ typedef struct IngestReport
 	int			repetition;
 	int			batch_rows;
 	int64		split_bytes;
+	bool		commits_itself; /* else the caller's transaction commits */
 	int			commit_rows;
 	IngestCommitMode commit_mode;
 	IngestIndexMode index_mode;
@@ -74,6 +75,10 @@ typedef struct IngestReport
 
 /* in report.c */
 extern void ingest_report_init(IngestReport *report);
+
+/* Raise an error, before any work, if the row type is another version's. */
+extern void ingest_report_check_type(TupleDesc tupdesc);
+
 extern HeapTuple ingest_report_tuple(const IngestReport *report,
 									 TupleDesc tupdesc);
 

@@ -207,12 +207,12 @@ check_format(const CopyFormatOptions *format)
 	if (!format->csv_mode)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only the csv format is supported by this strategy"),
-				 errhint("Use the option FORMAT csv, or the strategy copy.")));
+				 errmsg("only the csv format is supported here"),
+				 errhint("Use the option FORMAT csv, or load the whole file by strategy copy in one process.")));
 	if (ingest_copy_ignores_errors(format))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON_ERROR ignore is not supported by this strategy"),
+				 errmsg("ON_ERROR ignore is not supported here"),
 				 errhint("Use the strategy copy.")));
 }
 

@@ -45,13 +45,12 @@ close_spool(void *arg)
 static Spool *
 create_spool(void)
 {
-	MemoryContext owner = PortalContext ? PortalContext : CurTransactionContext;
-	Spool	   *spool = MemoryContextAllocZero(owner, sizeof(Spool));
+	Spool	   *spool = palloc0_object(Spool);
 
 	spool->file = OpenTemporaryFile(true);
 	spool->callback.func = close_spool;
 	spool->callback.arg = spool;
-	MemoryContextRegisterResetCallback(owner, &spool->callback);
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &spool->callback);
 	return spool;
 }
 

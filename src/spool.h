@@ -25,8 +25,8 @@
  * temporary file that other processes of the server can open by its path.
  * Returns a spec of those rows; the bytes are the source's own, and the spec
  * begins after its header lines, which have been checked as the options say.
- * *rows is set to the number of rows.  The file goes away with the portal that
- * runs, or with the (sub)transaction where there is none.
+ * *rows is set to the number of rows.  The file goes away with
+ * CurrentMemoryContext.
  */
 extern IngestSourceSpec *ingest_spool_source(Relation target,
 											 const IngestSourceSpec *spec,

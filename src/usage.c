@@ -33,15 +33,20 @@
 
 #include <sys/resource.h>
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "common/hashfn.h"
 #include "libpq/pqformat.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "usage.h"
@@ -376,18 +381,32 @@ watch_relation(IngestMeter *meter, Oid relid, Oid heapid,
 }
 
 /*
- * Watch all indexes of an open table or TOAST table.
+ * Watch all indexes of a table or TOAST table.  They are looked up in the
+ * catalog; opening the table would need a lock that COPY does not take on
+ * partitions it has no rows for.
  */
 static void
-watch_indexes(IngestMeter *meter, Relation rel, Oid heapid,
+watch_indexes(IngestMeter *meter, Oid relid, Oid heapid,
 			  IngestRelationKind kind)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
+	Relation	catalog = table_open(IndexRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	foreach(lc, indexes)
-		watch_relation(meter, lfirst_oid(lc), heapid, kind);
-	list_free(indexes);
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(catalog, IndexIndrelidIndexId, true, NULL, 1,
+							  &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+
+		if (index->indislive)
+			watch_relation(meter, index->indexrelid, heapid, kind);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
 }
 
 /*
@@ -395,54 +414,49 @@ watch_indexes(IngestMeter *meter, Relation rel, Oid heapid,
  * or a foreign one has no storage and so nothing to watch.
  */
 static void
-watch_table(IngestMeter *meter, Relation rel)
+watch_table(IngestMeter *meter, Oid relid)
 {
-	Oid			relid = RelationGetRelid(rel);
-	Oid			toastid = rel->rd_rel->reltoastrelid;
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			toastid;
+	bool		has_storage;
 
-	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+	if (!HeapTupleIsValid(tuple))
+		return;					/* a partition just dropped */
+	toastid = ((Form_pg_class) GETSTRUCT(tuple))->reltoastrelid;
+	has_storage =
+		RELKIND_HAS_STORAGE(((Form_pg_class) GETSTRUCT(tuple))->relkind);
+	ReleaseSysCache(tuple);
+	if (!has_storage)
 		return;
 
 	watch_relation(meter, relid, relid, INGEST_RELATION_HEAP);
 	if (OidIsValid(toastid))
 	{
-		Relation	toast = table_open(toastid, AccessShareLock);
-
 		watch_relation(meter, toastid, relid, INGEST_RELATION_TOAST);
-		watch_indexes(meter, toast, relid, INGEST_RELATION_TOAST_INDEX);
-		table_close(toast, AccessShareLock);
+		watch_indexes(meter, toastid, relid, INGEST_RELATION_TOAST_INDEX);
 	}
-	watch_indexes(meter, rel, relid, INGEST_RELATION_INDEX);
+	watch_indexes(meter, relid, relid, INGEST_RELATION_INDEX);
 }
 
 /*
  * Watch a target that the caller has opened and locked, with all its
- * partitions.
+ * partitions, which need not be locked.
  */
 void
 ingest_meter_watch(IngestMeter *meter, Relation target)
 {
-	List	   *partitions;
+	List	   *tables;
 	ListCell   *lc;
 
 	Assert(meter->live);
 
-	if (target->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-	{
-		watch_table(meter, target);
-		return;
-	}
-
-	partitions = find_all_inheritors(RelationGetRelid(target),
-									 AccessShareLock, NULL);
-	for_each_from(lc, partitions, 1)	/* the first is the target itself */
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
-
-		watch_table(meter, rel);
-		table_close(rel, AccessShareLock);
-	}
-	list_free(partitions);
+	if (target->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		tables = find_all_inheritors(RelationGetRelid(target), NoLock, NULL);
+	else
+		tables = list_make1_oid(RelationGetRelid(target));
+	foreach(lc, tables)
+		watch_table(meter, lfirst_oid(lc));
+	list_free(tables);
 }
 
 /*

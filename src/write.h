@@ -40,6 +40,7 @@ typedef struct IngestWriteTarget
 	int64		rows_loaded;
 	bool		rows_read_unknown;	/* rows_read is only a lower bound */
 	bool		at_end;			/* the source has no more rows */
+	bool		begun;			/* begin has been called before */
 	void	   *writer_private; /* in context */
 } IngestWriteTarget;
 

@@ -22,13 +22,17 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "commands/copy.h"
 #include "commands/copyfrom_internal.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_relation.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -53,6 +57,7 @@ typedef struct CopyFeed
 	size_t		end;			/* end of the bytes read */
 	bool		eof;			/* the source has no more */
 	bool		begun;			/* the header has been met */
+	bool		ended;			/* no records follow, though bytes may */
 	uint64		line;			/* lines that COPY has read */
 
 	int64		records_left;	/* to hand over to this COPY; -1: all */
@@ -95,11 +100,15 @@ feed_more(CopyFeed *feed)
 									 &feed->ready, &records, &lines);
 			feed->records_left -= records;
 
-			/* What is wrong with the rest COPY says itself. */
+			/*
+			 * What is wrong with the rest COPY says itself, and it knows an
+			 * end-of-data marker.
+			 */
 			if (feed->ready == 0 && (status != INGEST_CSV_MORE || feed->eof))
 			{
 				feed->ready = len;
 				feed->records_left = 0;
+				feed->ended = true;
 			}
 		}
 		if (feed->ready > 0)
@@ -193,27 +202,55 @@ copy_reads_file(const IngestWriteTarget *target)
 }
 
 /*
- * Can rows be taken and not loaded, without COPY counting them?  BEFORE ROW
- * triggers can do that.
+ * Has the table BEFORE ROW triggers for INSERT?  The catalog is asked, without
+ * a lock on the table.
+ */
+static bool
+has_before_triggers(Relation pg_trigger, Oid relid)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(pg_trigger, TriggerRelidNameIndexId, true, NULL,
+							  1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		int16		type = ((Form_pg_trigger) GETSTRUCT(tuple))->tgtype;
+
+		found = TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_ROW,
+									 TRIGGER_TYPE_BEFORE, TRIGGER_TYPE_INSERT);
+	}
+	systable_endscan(scan);
+	return found;
+}
+
+/*
+ * Can rows be taken and not loaded, without COPY counting them?
  */
 static bool
 may_drop_rows(Relation rel)
 {
-	List	   *relids = list_make1_oid(RelationGetRelid(rel));
+	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
+	List	   *relids;
 	ListCell   *lc;
+	bool		found = false;
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		relids = find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL);
+		relids = find_all_inheritors(RelationGetRelid(rel), NoLock, NULL);
+	else
+		relids = list_make1_oid(RelationGetRelid(rel));
 	foreach(lc, relids)
 	{
-		Relation	part = table_open(lfirst_oid(lc), AccessShareLock);
-		bool		drops = part->trigdesc && part->trigdesc->trig_insert_before_row;
-
-		table_close(part, NoLock);
-		if (drops)
-			return true;
+		found = has_before_triggers(pg_trigger, lfirst_oid(lc));
+		if (found)
+			break;
 	}
-	return false;
+	table_close(pg_trigger, AccessShareLock);
+	return found;
 }
 
 static void *
@@ -228,8 +265,10 @@ copy_begin(IngestWriteTarget *target)
 			target->writer_private = begin_feed(target);
 		state->feed = (CopyFeed *) target->writer_private;
 	}
-	target->rows_read_unknown = may_drop_rows(state->rel) ||
-		ingest_copy_ignores_errors(&target->options->copy);
+	if (!target->begun)
+		target->rows_read_unknown = may_drop_rows(state->rel) ||
+			ingest_copy_ignores_errors(&target->options->copy);
+	target->begun = true;
 	return state;
 }
 
@@ -291,7 +330,7 @@ copy_from_feed(IngestWriteTarget *target, CopyWriteState *state,
 	}
 	PG_END_TRY();
 
-	target->at_end = feed->records_left != 0 ||
+	target->at_end = feed->records_left != 0 || feed->ended ||
 		(feed->eof && feed->start == feed->end);
 	return processed;
 }

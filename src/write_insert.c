@@ -58,7 +58,7 @@ typedef struct InsertState
 	StringInfoData statement;	/* INSERT ... VALUES and the rows so far */
 	int			prefix_len;		/* length of it up to VALUES */
 	int			nrows;			/* rows in the statement */
-	int64		first_row;		/* number of its first row in this part */
+	int64		first_line;		/* line of the source where it begins */
 	MemoryContext batch_context;	/* reset after each statement */
 
 	/* prepared statement */
@@ -276,10 +276,11 @@ reset_statement(InsertState *state)
 
 /*
  * In a PG_CATCH block: raise the error again, with the part of a long
- * statement that it is about, and the rows of the source that were in it.
+ * statement that it is about, and the lines of the source that were in it.
  */
 static void
-rethrow_clipped(InsertState *state, MemoryContext context)
+rethrow_clipped(IngestWriteTarget *target, InsertState *state,
+				MemoryContext context)
 {
 	ErrorData  *edata;
 
@@ -304,11 +305,11 @@ rethrow_clipped(InsertState *state, MemoryContext context)
 								  pg_mbcliplen(edata->context,
 											   strlen(edata->context),
 											   MAX_SHOWN_BYTES));
-	edata->context = psprintf("%s%srows " INT64_FORMAT " to " INT64_FORMAT " of the source",
+	edata->context = psprintf("%s%slines " INT64_FORMAT " to " INT64_FORMAT " of the source",
 							  edata->context ? edata->context : "",
 							  edata->context ? "\n" : "",
-							  state->first_row,
-							  state->first_row + state->nrows - 1);
+							  state->first_line,
+							  ingest_parse_line(target->parser));
 	ReThrowError(edata);
 }
 
@@ -330,7 +331,7 @@ execute_statement(IngestWriteTarget *target, InsertState *state)
 	}
 	PG_CATCH();
 	{
-		rethrow_clipped(state, context);
+		rethrow_clipped(target, state, context);
 	}
 	PG_END_TRY();
 	reset_statement(state);
@@ -427,7 +428,7 @@ values_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 
 		CHECK_FOR_INTERRUPTS();
 		if (state->nrows == 0)
-			state->first_row = target->rows_read;
+			state->first_line = ingest_parse_line(target->parser);
 		else
 			appendStringInfoString(&state->statement, ", ");
 		append_row(state, fields);

@@ -25,6 +25,7 @@ autovacuum = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = '1h'
 max_wal_size = '4GB'
+wal_keep_size = '2GB'
 shared_buffers = '256MB'
 wal_log_hints = off
 track_wal_io_timing = on
@@ -81,30 +82,50 @@ sub load
 	return decode_json($node->safe_psql('postgres', load_sql(@_)));
 }
 
-# What pg_waldump counts from start to end, of one relation's if its path is
-# given: records, bytes, and the number of full page images.
-#
-# RUNNING_XACTS is what a background process notes down every 15 seconds; no
-# load writes it, so it is left out.
-sub waldump
+# Output of pg_waldump.  It is told the files: of a mere directory it looks at
+# any file for the size of segments, which may be one not yet used.
+sub run_waldump
 {
-	my ($start, $end, $relation) = @_;
-	my @relation = defined $relation ? ("--relation=$relation") : ();
-	my ($records, $bytes, $fpi) = (0, 0, 0);
+	my ($start, $end, @options) = @_;
 	my ($out, $err);
 
 	IPC::Run::run(
 		[
 			'pg_waldump', '--path', $wal_dir, '--start', $start, '--end', $end,
-			@relation
+			@options, wal_file($start, 0), wal_file($end, 1)
 		],
 		'>', \$out, '2>', \$err)
 	  or die "pg_waldump failed: $err";
+	return split /\n/, $out;
+}
 
-	foreach my $line (split /\n/, $out)
+# Name of the file with the position, or with so many bytes before it.
+sub wal_file
+{
+	my ($lsn, $before) = @_;
+	my ($high, $low) = map { hex } split m{/}, $lsn;
+	my $segment = ($high << 32 | $low) - $before >> 24;
+
+	return sprintf '00000001%08X%08X', $segment >> 8, $segment & 0xFF;
+}
+
+# What pg_waldump shows from start to end: the sums of records, their bytes and
+# full page images, and the same by relation, as "records bytes images".  A
+# record's bytes belong to the first relation it names.
+#
+# RUNNING_XACTS is what a background process notes down every 15 seconds; no
+# load writes it, so it is left out.
+sub waldump
+{
+	my ($start, $end) = @_;
+	my ($records, $bytes, $fpi) = (0, 0, 0);
+	my %relations;
+
+	foreach my $line (run_waldump($start, $end))
 	{
 		next unless $line =~ m{ len \(rec/tot\): +\d+/ *(\d+), };
 		my $length = $1;
+		my %seen;
 
 		next if $line =~ /RUNNING_XACTS/;
 		$records++;
@@ -112,9 +133,21 @@ sub waldump
 
 		# "FPW" marks the image of a block; "FPI" ones are of full pages that
 		# were logged as such.
-		$fpi++ while $line =~ /blkref #\d+: rel \S+ (?:fork \S+ )?blk \d+ FPW/g;
+		while ($line =~ m{blkref #\d+: rel (\S+) (?:fork \S+ )?blk \d+( FPW)?}g)
+		{
+			my $relation = $relations{$1} //= [ 0, 0, 0 ];
+
+			$relation->[1] += $length unless %seen;
+			$relation->[0]++ unless $seen{$1}++;
+			if ($2)
+			{
+				$relation->[2]++;
+				$fpi++;
+			}
+		}
 	}
-	return ($records, $bytes, $fpi);
+	return ($records, $bytes, $fpi,
+		{ map { $_ => "@{ $relations{$_} }" } keys %relations });
 }
 
 # The same sums from "pg_waldump --stats", which is what people look at.
@@ -122,17 +155,8 @@ sub waldump_stats
 {
 	my ($start, $end) = @_;
 	my ($records, $bytes) = (0, 0);
-	my ($out, $err);
 
-	IPC::Run::run(
-		[
-			'pg_waldump', '--path', $wal_dir, '--stats=record',
-			'--start', $start, '--end', $end
-		],
-		'>', \$out, '2>', \$err)
-	  or die "pg_waldump failed: $err";
-
-	foreach my $line (split /\n/, $out)
+	foreach my $line (run_waldump($start, $end, '--stats=record'))
 	{
 		# type, count, record size, image size, both; each with a percentage
 		next
@@ -159,40 +183,101 @@ WHERE c.oid >= 16384 AND pg_relation_filenode(c.oid) IS NOT NULL
 	return map { split /\|/ } split /\n/, $paths;
 }
 
-# Compare a report with pg_waldump, as a whole and relation by relation.
+# Compare a report with pg_waldump; returns what that has by relation.
 sub check_wal
 {
 	my ($report, $what) = @_;
 	my ($start, $end) = ($report->{start_lsn}, $report->{end_lsn});
-	my ($records, $bytes, $fpi) = waldump($start, $end);
+	my ($records, $bytes, $fpi, $relations) = waldump($start, $end);
 	my ($stats_records, $stats_bytes) = waldump_stats($start, $end);
-	my %paths = relation_paths();
-	my $sum = 0;
-	my $nonzero = 0;
 
+	cmp_ok($records, '>', 0, "$what: there is WAL");
 	is($report->{wal_records}, $records, "$what: WAL records");
 	is($report->{wal_bytes}, $bytes, "$what: WAL bytes");
 	is($report->{wal_fpi}, $fpi, "$what: full page images");
 	is($stats_records, $records, "$what: records of pg_waldump --stats");
 	is($stats_bytes, $bytes, "$what: bytes of pg_waldump --stats");
+	return $relations;
+}
+
+# Records, bytes and images of a relation in a report.
+sub relation_wal
+{
+	my ($relation) = @_;
+
+	return join ' ',
+	  map { $_ // 'NULL' } @$relation{qw(wal_records wal_bytes wal_fpi)};
+}
+
+# Compare the figures by relation of a load of a table that is still there.
+# Others may write to it, so only a strategy that keeps books of its own knows
+# its part.
+sub check_relations_of_load
+{
+	my ($report, $relations, $known, $what) = @_;
+	my %paths = relation_paths();
 
 	foreach my $relation (@{ $report->{relations} })
 	{
 		my $name = $relation->{relation};
-		my @figures =
-		  map { $_ // 'NULL' } @$relation{qw(wal_records wal_bytes wal_fpi)};
-		my @dumped = waldump($start, $end, $paths{$name});
 
-		is("@figures", "@dumped",
+		is( relation_wal($relation),
+			$known ? $relations->{ $paths{$name} } : 'NULL NULL NULL',
 			"$what: records, bytes and images of $name");
-		cmp_ok($relation->{page_updates} // -1,
-			'>=', $dumped[0], "$what: page updates of $name");
-		$sum += $relation->{wal_bytes} // 0;
-		$nonzero++ if $relation->{wal_bytes};
 	}
-	cmp_ok($nonzero, '>', 0, "$what: some relation has WAL");
-	cmp_ok($sum, '<=', $bytes, "$what: relations' bytes within the total");
-	cmp_ok($sum, '>', 0.95 * $bytes, "$what: relations' bytes nearly all");
+	return;
+}
+
+# Compare those of a run of a bench.  Its clone is gone and so are the names of
+# the clone's files; but each relation has a number of records of its own, and
+# nobody has written to any other table meanwhile.
+sub check_relations_of_run
+{
+	my ($report, $relations, $what) = @_;
+	my @dumped = map { $relations->{$_} }
+	  grep { m{^\d+/\d+/(\d+)$} && $1 >= 16384 } keys %$relations;
+	my @reported = grep { $_ ne '0 0 0' }
+	  map { relation_wal($_) } @{ $report->{relations} };
+	my $sum = 0;
+
+	is( join(', ', sort @reported),
+		join(', ', sort @dumped),
+		"$what: records, bytes and images by relation");
+
+	foreach my $relation (@{ $report->{relations} })
+	{
+		cmp_ok($relation->{page_updates} // -1,
+			'>=', $relation->{wal_records},
+			"$what: page updates of a $relation->{kind}");
+		$sum += $relation->{wal_bytes};
+	}
+	cmp_ok($sum, '<=', $report->{wal_bytes},
+		"$what: relations' bytes within the total");
+	cmp_ok($sum, '>', 0.95 * $report->{wal_bytes},
+		"$what: relations' bytes nearly all");
+	return;
+}
+
+# Benches the ways to load and compares each run's WAL.
+sub check_bench_wal
+{
+	my ($table, $file, $arguments, $expected, $what) = @_;
+	my @runs = split /\n/, $node->safe_psql(
+		'postgres', qq{
+SELECT pg_catalog.to_jsonb(r) FROM ingest_bench('$table', '$file', $arguments) r});
+
+	is(scalar(@runs), $expected, "$what: $expected runs");
+	foreach my $run (@runs)
+	{
+		my $report = decode_json($run);
+		my $run_what = "$what, $report->{strategy}, $report->{workers} "
+		  . ($report->{workers} > 1 ? 'processes' : 'process');
+		my $relations = check_wal($report, $run_what);
+
+		is($report->{workers_used}, $report->{workers},
+			"$run_what: workers used");
+		check_relations_of_run($report, $relations, $run_what);
+	}
 	return;
 }
 
@@ -282,49 +367,57 @@ sub cpu_ms
 
 my $table_sql = 'CREATE TABLE %s (id int PRIMARY KEY, k int, b text);'
   . 'CREATE INDEX %s_k ON %s (k)';
-my $file = csv_file('rows', 30_000, 40);
+my $nrows = 10_000;
+my $file = csv_file('rows', $nrows, 40);
 
 #
 # WAL
 #
 
-foreach my $strategy (qw(insert insert_prepared insert_values copy online))
+# Rows that are there at the checkpoint before a run, or before a load, are on
+# pages that will be logged as images.
+make_table('wal_test', $table_sql =~ s/%s/wal_test/gr);
+$node->safe_psql('postgres',
+	q{INSERT INTO wal_test SELECT -i, i % 7, 'before' FROM generate_series(1, 1000) i}
+);
+check_bench_wal('wal_test', $file, q{workers => '{1,3}', preload => 1000},
+	10, 'bench');
+$node->safe_psql('postgres', 'CHECKPOINT');
+
+foreach my $strategy (qw(insert copy online))
 {
 	foreach my $workers (1, 3)
 	{
-		my $what = "$strategy, $workers " . ($workers > 1 ? 'processes' : 'process');
+		my $what = "load, $strategy, $workers "
+		  . ($workers > 1 ? 'processes' : 'process');
 
-		# Pages that are there at the checkpoint will be logged as images.
 		make_table('wal_test', ($table_sql =~ s/%s/wal_test/gr) . q{;
 INSERT INTO wal_test SELECT -i, i % 7, 'before' FROM generate_series(1, 1000) i});
 		my $report =
 		  load('wal_test', $file, "strategy $strategy, workers $workers");
+		my $relations = check_wal($report, $what);
 
 		is($report->{workers_used}, $workers, "$what: workers used");
 		cmp_ok($report->{wal_fpi}, '>', 0, "$what: there are page images");
 		is($node->safe_psql('postgres', 'SELECT count(*) FROM wal_test'),
-			31_000, "$what: rows");
-		check_wal($report, $what);
+			$nrows + 1000, "$what: rows");
+		check_relations_of_load($report, $relations, $strategy eq 'online',
+			$what);
 	}
 }
 
 # Values that go to a TOAST table, and partitions.
-my $wide_file = csv_file('wide', 2_000, 6_000);
-
-foreach my $strategy (qw(copy online))
-{
-	make_table(
-		'wide_test', q{
+make_table(
+	'wide_test', q{
 CREATE TABLE wide_test (id int, k int, b text) PARTITION BY RANGE (id);
-CREATE TABLE wide_test_1 PARTITION OF wide_test FOR VALUES FROM (0) TO (500);
+CREATE TABLE wide_test_1 PARTITION OF wide_test FOR VALUES FROM (0) TO (200);
 CREATE TABLE wide_test_2 PARTITION OF wide_test DEFAULT;
 ALTER TABLE wide_test_1 ALTER b SET STORAGE external;
 ALTER TABLE wide_test_2 ALTER b SET STORAGE external;
 CREATE INDEX ON wide_test (k)});
-	my $report = load('wide_test', $wide_file, "strategy $strategy");
-
-	check_wal($report, "$strategy, wide rows");
-}
+check_bench_wal('wide_test', csv_file('wide', 800, 6_000),
+	q{strategies => '{insert_values,copy,online}'},
+	3, 'bench, wide rows');
 
 #
 # Buffers
@@ -379,7 +472,7 @@ SKIP:
 	skip 'there is no /proc here', 1 unless -r '/proc/self/stat';
 	require POSIX;
 
-	my $cpu_file = csv_file('cpu', 200_000, 40);
+	my $cpu_file = csv_file('cpu', 60_000, 40);
 
 	# One process: the backend itself, asked before and after.
 	make_table('cpu_test', $table_sql =~ s/%s/cpu_test/gr);
