@@ -205,40 +205,60 @@ gather_results(Gang *gang, IngestReport *report)
 	report->workers_used = gang->nsessions;
 }
 
-void
-ingest_load_sessions(const IngestLoad *load, Relation target, int64 max_rows,
-					 IngestReport *report)
+/*
+ * Cut the source, give each session its part, and wait for all of them.
+ */
+static void
+run_gang(Gang *gang, const IngestLoad *load, Relation target, int64 max_rows,
+		 IngestReport *report)
 {
-	Gang		gang = {0};
 	IngestWalIo io_start,
 				io_end;
 	IngestSourceRange *ranges;
 	int			nranges;
 
-	start_gang(&gang, load->options->workers);
-
-	ranges = cut_source(load, target, max_rows, gang.nsessions, &nranges);
-	while (gang.nsessions > Max(nranges, 1))
-		ingest_session_finish(gang.sessions[--gang.nsessions]);
+	ranges = cut_source(load, target, max_rows, gang->nsessions, &nranges);
+	while (gang->nsessions > Max(nranges, 1))
+		ingest_session_finish(gang->sessions[--gang->nsessions]);
 	if (nranges == 0)
 	{
 		/* No rows; a session finds that out as well. */
 		ranges = cut_source(load, target, -1, 1, &nranges);
 	}
 
-	gang.waits = ingest_waits_begin();
+	gang->waits = ingest_waits_begin();
 	ingest_wal_io_snapshot(&io_start);
-	for (int i = 0; i < gang.nsessions; i++)
-		send_job(gang.sessions[i], load, &ranges[i]);
-	ingest_session_wait(gang.sessions, gang.nsessions, gang.replies,
-						ingest_wait_sample_interval, gang_tick, &gang);
+	for (int i = 0; i < gang->nsessions; i++)
+		send_job(gang->sessions[i], load, &ranges[i]);
+	ingest_session_wait(gang->sessions, gang->nsessions, gang->replies,
+						ingest_wait_sample_interval, gang_tick, gang);
 	ingest_wal_io_snapshot(&io_end);
 
-	gather_results(&gang, report);
+	gather_results(gang, report);
 	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
-	report->waits = ingest_waits_list(gang.waits);
+	report->waits = ingest_waits_list(gang->waits);
 	report->waits_known = true;
 	report->commits_itself = true;
+}
+
+void
+ingest_load_sessions(const IngestLoad *load, Relation target, int64 max_rows,
+					 IngestReport *report)
+{
+	Gang		gang = {0};
+
+	start_gang(&gang, load->options->workers);
+	PG_TRY();
+	{
+		run_gang(&gang, load, target, max_rows, report);
+	}
+	PG_CATCH();
+	{
+		/* Whoever sees the error can rely on nobody committing after it. */
+		ingest_session_abandon(gang.sessions, gang.nsessions);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 
 	for (int i = 0; i < gang.nsessions; i++)
 		ingest_session_finish(gang.sessions[i]);

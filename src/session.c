@@ -40,6 +40,8 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -739,8 +741,20 @@ replace_sibling(SessionState *keeper, int old_pid, int new_pid)
 static void
 end_process(IngestSession *session)
 {
-	if (session->busy)
-		TerminateBackgroundWorker(session->process);
+	pid_t		pid;
+
+	if (!session->busy)
+		return;
+
+	/*
+	 * The postmaster passes the request on, also to a process that has not
+	 * started yet, but takes its time.  When our transaction aborts, our
+	 * locks are released next; a session that waits for one of them must have
+	 * the signal before it gets the lock, or it could go on and commit.
+	 */
+	TerminateBackgroundWorker(session->process);
+	if (GetBackgroundWorkerPid(session->process, &pid) == BGWH_STARTED)
+		(void) kill(pid, SIGTERM);
 }
 
 /*

@@ -1,6 +1,7 @@
 # The figures of a load against the server's and the kernel's own instruments:
 # WAL against pg_waldump, buffers against pg_stat_statements and pg_statio, CPU
-# time against /proc; for a load in the caller's transaction and for one by three sessions.
+# time against /proc; for one process and for three, in the caller's transaction
+# and in sessions.
 #
 # It takes a server where nothing else happens, settings of its own, and the
 # server's files, none of which a regression test has.
@@ -169,15 +170,24 @@ sub waldump_stats
 	return ($records, $bytes);
 }
 
-# The files of all relations as pg_waldump wants them, by name.
+# The files of all relations as pg_waldump names them, by kind and name; a TOAST
+# table has the name of its table.
 sub relation_paths
 {
 	my $paths = $node->safe_psql(
 		'postgres', q{
-SELECT c.relname, coalesce(nullif(c.reltablespace, 0), d.dattablespace) ||
-	'/' || d.oid || '/' || pg_relation_filenode(c.oid)
-FROM pg_class c, pg_database d
-WHERE c.oid >= 16384 AND pg_relation_filenode(c.oid) IS NOT NULL
+SELECT k.kind || ' ' || c.relname || '|' ||
+	coalesce(nullif(f.reltablespace, 0), d.dattablespace) ||
+	'/' || d.oid || '/' || pg_relation_filenode(f.oid)
+FROM pg_database d, pg_class c
+	LEFT JOIN pg_index ti ON ti.indrelid = c.reltoastrelid,
+	LATERAL (VALUES
+		(CASE c.relkind WHEN 'i' THEN 'index' ELSE 'heap' END, c.oid),
+		('toast', c.reltoastrelid),
+		('toast index', ti.indexrelid)) k(kind, oid)
+	JOIN pg_class f ON f.oid = k.oid
+WHERE c.oid >= 16384 AND c.relkind IN ('r', 'i')
+	AND c.relnamespace = 'public'::regnamespace
 	AND d.datname = current_database()});
 
 	return map { split /\|/ } split /\n/, $paths;
@@ -219,10 +229,10 @@ sub check_relations_of_load
 
 	foreach my $relation (@{ $report->{relations} })
 	{
-		my $name = $relation->{relation};
+		my $name = "$relation->{kind} $relation->{relation}";
 
 		is( relation_wal($relation),
-			$known ? $relations->{ $paths{$name} } : 'NULL NULL NULL',
+			$known ? $relations->{ $paths{$name} } // '0 0 0' : 'NULL NULL NULL',
 			"$what: records, bytes and images of $name");
 	}
 	return;
@@ -333,13 +343,17 @@ WHERE pid <> pg_backend_pid() AND
 
 	my %statio = map { split /\|/, $_, 2 } split /\n/, $node->safe_psql(
 		'postgres', q{
-SELECT relname, heap_blks_hit, heap_blks_read FROM pg_statio_all_tables
+SELECT 'heap ' || relname, heap_blks_hit, heap_blks_read FROM pg_statio_user_tables
 UNION ALL
-SELECT indexrelname, idx_blks_hit, idx_blks_read FROM pg_statio_all_indexes});
+SELECT 'toast ' || relname, toast_blks_hit, toast_blks_read FROM pg_statio_user_tables
+UNION ALL
+SELECT 'toast index ' || relname, tidx_blks_hit, tidx_blks_read FROM pg_statio_user_tables
+UNION ALL
+SELECT 'index ' || indexrelname, idx_blks_hit, idx_blks_read FROM pg_statio_user_indexes});
 
 	foreach my $relation (@{ $report->{relations} })
 	{
-		my $name = $relation->{relation};
+		my $name = "$relation->{kind} $relation->{relation}";
 
 		is("$relation->{blks_hit}|$relation->{blks_read}",
 			$statio{$name}, "$what: hits and reads of $name");
