@@ -342,7 +342,7 @@ my %calls = (
 	bench => "SELECT verified FROM ingest_bench('child', $child_sql,"
 	  . " strategies => '{online}', checkpoint => false)",
 	load => "SELECT rows_loaded FROM ingest_load('child', $child_sql,"
-	  . " 'strategy online, workers 2')",
+	  . " 'strategy online, workers 6')",
 	'load in the caller' =>
 	  "SELECT rows_loaded FROM ingest_load('child', $child_sql,"
 	  . " 'strategy online')");
@@ -527,7 +527,7 @@ foreach my $slots (1, 2)
 }
 ($out, $err) = call($calls{load});
 is($out, "100\n", '2 slots: a load by one session');
-like($err, qr/NOTICE:  00000: loading with 1 of 2 processes/,
+like($err, qr/NOTICE:  00000: loading with 1 of 6 processes/,
 	'2 slots: it says so');
 
 $node->adjust_conf('postgresql.conf', 'max_worker_processes', 4);
