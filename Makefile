@@ -52,6 +52,9 @@ SQL_TESTS = strategies options source copy_equal load bench privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 
+ISOLATION = bench_vs_alter load_vs_ddl load_vs_load load_vs_parent load_vs_read
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ingest_tools
+
 TAP_TESTS = 1
 PROVE_TESTS ?= test/t/*.pl
 

@@ -31,7 +31,7 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_authid.h"
-#include "catalog/namespace.h"
+#include "catalog/pg_publication.h"
 #include "commands/copy.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -331,6 +331,26 @@ bench_shutdown(Datum arg)
 }
 
 /*
+ * Raise an error if the clones would be published without anybody asking for
+ * it.  A subscriber that is sent rows of a table it does not have stops, and
+ * stays stopped after the clone is gone.
+ */
+static void
+check_not_published(BenchState *state)
+{
+	if (!XLogLogicalInfoActive() ||
+		(GetAllTablesPublications() == NIL &&
+		 GetSchemaPublications(state->target_nsp) == NIL))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("clones of table \"%s\" would be published",
+					state->target_relname),
+			 errdetail("A publication is for all tables of the schema or of the database, and its subscribers do not have the clones."),
+			 errhint("Bench a table like it in a schema or database that is not published.")));
+}
+
+/*
  * Check the target, prepare the source, start the keeper, load the reference.
  */
 static void
@@ -351,6 +371,7 @@ bench_begin(BenchState *state)
 	state->target_name =
 		quote_qualified_identifier(get_namespace_name(state->target_nsp),
 								   RelationGetRelationName(target));
+	check_not_published(state);
 	state->source_name = plan->source ? plan->source : "generate:";
 	state->supplied = CopyGetAttnums(RelationGetDescr(target), target,
 									 plan->options->columns);
