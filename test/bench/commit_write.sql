@@ -8,7 +8,7 @@ SET client_min_messages = warning;
 SET ingest_tools.wait_sample_interval = '1ms';
 
 CREATE TABLE commit_write (n numeric, v varchar(500));
-SELECT setseed(0.5);
+SELECT setseed(0.5) \g /dev/null
 CREATE TABLE commit_write_source AS
 SELECT g::numeric AS n,
 	(SELECT string_agg(chr(65 + (random() * 25)::int), '') FROM generate_series(1, 500) WHERE g > 0) AS v

@@ -130,6 +130,34 @@ is( $standby->safe_psql(
 	'the history is on the standby');
 
 #
+# A publication of all tables, to which clones belong as well, and of which no
+# subscriber has any
+#
+
+$subscriber->safe_psql('postgres', 'CREATE EXTENSION ingest_tools');
+$primary->safe_psql('postgres', 'CREATE PUBLICATION everything FOR ALL TABLES');
+$subscriber->safe_psql('postgres',
+	'ALTER SUBSCRIPTION sub SET PUBLICATION everything WITH (copy_data = false)');
+$subscriber->wait_for_subscription_sync($primary, 'sub');
+($status, $out, $err) = $primary->psql(
+	'postgres', q{
+\set VERBOSITY verbose
+SELECT ingest_bench('t_copy_1', 'SELECT 1', 'columns (id)', checkpoint => false)});
+like($err, qr/ERROR:  55000: clones .* would be published/,
+	'bench with a publication of all tables');
+$primary->safe_psql('postgres',
+	q{SELECT ingest_load('t_copy_1', 'SELECT 3000', 'columns (id)')});
+$subscriber->poll_query_until(
+	'postgres', q{
+SELECT EXISTS (SELECT FROM t_copy_1 WHERE id = 3000)
+	OR EXISTS (SELECT FROM pg_stat_subscription_stats WHERE apply_error_count > 0)})
+  or die 'timed out waiting for the subscriber';
+is( $subscriber->safe_psql(
+		'postgres', 'SELECT apply_error_count FROM pg_stat_subscription_stats'),
+	0,
+	'a bench does not stop a subscription to all tables');
+
+#
 # The standby itself
 #
 
@@ -152,6 +180,7 @@ is($standby->safe_psql('postgres', 'SELECT count(*) FROM ingest_strategies()'),
 
 # Once promoted it loads.
 $standby->promote;
+$standby->safe_psql('postgres', 'DROP PUBLICATION everything');
 is( $standby->safe_psql(
 		'postgres',
 		q{SELECT rows_loaded FROM ingest_load('t_copy_1', 'SELECT 5000', 'columns (id), workers 2')}

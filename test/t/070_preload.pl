@@ -148,11 +148,14 @@ is( $node->safe_psql(
 		'restored', q{
 SELECT rows_loaded FROM "My Tools".ingest_load('preload_test', 'SELECT 1, ''x''');
 SELECT count(DISTINCT id) = count(*) FROM "My Tools".ingest_history;
-SELECT has_table_privilege('pg_monitor', '"My Tools".ingest_history', 'SELECT'),
-	relrowsecurity, (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid)
-FROM pg_class c WHERE oid = '"My Tools".ingest_history'::regclass}),
-	"1\nt\nt|t|3",
-	'and goes on, under the same policies');
+CREATE ROLE nobody;
+GRANT USAGE ON SCHEMA "My Tools" TO nobody, pg_read_all_stats;
+SET ROLE nobody;
+SELECT count(*) FROM "My Tools".ingest_history;
+SET ROLE pg_read_all_stats;
+SELECT count(*) > 0 FROM "My Tools".ingest_history}),
+	"1\nt\n0\nt",
+	'and goes on, under the same rights');
 
 #
 # The end
