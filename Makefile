@@ -7,21 +7,32 @@ OBJS = \
 	src/bench.o \
 	src/bench_measure.o \
 	src/bench_plan.o \
+	src/chunk.o \
 	src/cleanup.o \
 	src/clone.o \
 	src/clone_hash.o \
 	src/clone_name.o \
+	src/convert.o \
 	src/csv.o \
 	src/decode.o \
+	src/direct.o \
+	src/direct_check.o \
+	src/direct_rows.o \
 	src/generate.o \
 	src/generate_key.o \
 	src/generate_value.o \
+	src/index.o \
+	src/index_key.o \
+	src/index_leaf.o \
+	src/index_run.o \
+	src/index_sorted.o \
 	src/ingest_tools.o \
 	src/input.o \
 	src/load.o \
 	src/load_function.o \
 	src/load_sessions.o \
 	src/options.o \
+	src/parallel.o \
 	src/parse.o \
 	src/progress.o \
 	src/report.o \
@@ -32,11 +43,13 @@ OBJS = \
 	src/source.o \
 	src/spool.o \
 	src/strategy.o \
+	src/toast.o \
 	src/usage.o \
 	src/usage_wal.o \
 	src/waits.o \
 	src/write_copy.o \
 	src/write_insert.o \
+	src/write_pages.o \
 	src/write_rows.o
 SHLIB_LINK = -lcsv
 
@@ -48,7 +61,7 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies options source copy_equal load bench privileges
+SQL_TESTS = strategies options source copy_equal load direct bench privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 

@@ -18,16 +18,25 @@
 
 #include "postgres.h"
 
+#include "access/nbtree.h"
+#include "access/stratnum.h"
+#include "access/tupdesc.h"
 #include "access/xlog.h"
 #include "commands/copy.h"
 #include "catalog/pg_namespace.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "parser/parse_node.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
+#include "storage/buffile.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/rel.h"
+#include "utils/sortsupport.h"
 
 #if PG_VERSION_NUM < 150000
 #error "ingest_tools needs PostgreSQL 15 or later"
@@ -368,5 +377,132 @@ SetAuthenticatedUserIdCompat(Oid userid, bool is_superuser)
 #if PG_VERSION_NUM < 170000
 #define WAIT_EVENT_MESSAGE_QUEUE_RECEIVE WAIT_EVENT_MQ_RECEIVE
 #endif
+
+/* _bt_allocbuf: from 16; before, a special block number. */
+#if PG_VERSION_NUM < 160000
+static inline Buffer
+_bt_allocbuf(Relation rel, Relation heaprel)
+{
+	(void) heaprel;
+	return _bt_getbuf(rel, P_NEW, BT_WRITE);
+}
+#endif
+
+/* _bt_finish_split: heaprel from 16. */
+static inline void
+_bt_finish_splitCompat(Relation rel, Relation heaprel, Buffer lbuf,
+					   BTStack stack)
+{
+#if PG_VERSION_NUM >= 160000
+	_bt_finish_split(rel, heaprel, lbuf, stack);
+#else
+	(void) heaprel;
+	_bt_finish_split(rel, lbuf, stack);
+#endif
+}
+
+/* _bt_search: heaprel from 16, a snapshot until 16. */
+static inline BTStack
+_bt_searchCompat(Relation rel, Relation heaprel, BTScanInsert key,
+				 Buffer *bufP, int access)
+{
+#if PG_VERSION_NUM >= 170000
+	return _bt_search(rel, heaprel, key, bufP, access);
+#elif PG_VERSION_NUM >= 160000
+	return _bt_search(rel, heaprel, key, bufP, access, NULL);
+#else
+	(void) heaprel;
+	return _bt_search(rel, key, bufP, access, NULL);
+#endif
+}
+
+/* BufFileReadExact: from 16. */
+#if PG_VERSION_NUM < 160000
+static inline void
+BufFileReadExact(BufFile *file, void *ptr, size_t size)
+{
+	if (BufFileRead(file, ptr, size) != size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+}
+#endif
+
+/*
+ * Add at most n pages to a relation's main fork.  Returns how many have been
+ * added, zero, pinned and not locked: ExtendBufferedRelBy() from 16 on, page
+ * by page under the extension lock before.
+ */
+static inline uint32
+ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
+					   uint32 n, Buffer *buffers)
+{
+#if PG_VERSION_NUM >= 160000
+	uint32		added = 0;
+
+	ExtendBufferedRelBy(BMR_REL(rel), MAIN_FORKNUM, strategy, 0, n,
+						buffers, &added);
+	return added;
+#else
+	/* also for a table new in the transaction: workers do not know it is */
+	bool		lock = !RelationUsesLocalBuffers(rel);
+
+	if (lock)
+		LockRelationForExtension(rel, ExclusiveLock);
+	for (uint32 i = 0; i < n; i++)
+		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW,
+										RBM_NORMAL, strategy);
+	if (lock)
+		UnlockRelationForExtension(rel, ExclusiveLock);
+	return n;
+#endif
+}
+
+/* index_insert_cleanup: from 17. */
+#if PG_VERSION_NUM < 170000
+static inline void
+index_insert_cleanup(Relation indexRelation, IndexInfo *indexInfo)
+{
+	(void) indexRelation;
+	(void) indexInfo;
+}
+#endif
+
+/* PrepareSortSupportFromIndexRel: a direction from 18, a strategy before. */
+static inline void
+PrepareSortSupportFromIndexRelCompat(Relation indexRel, bool reverse,
+									 SortSupport ssup)
+{
+#if PG_VERSION_NUM >= 180000
+	PrepareSortSupportFromIndexRel(indexRel, reverse, ssup);
+#else
+	PrepareSortSupportFromIndexRel(indexRel,
+								   reverse ? BTGreaterStrategyNumber :
+								   BTLessStrategyNumber, ssup);
+#endif
+}
+
+/* varatt.h: part of postgres.h until 15. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* Columns that are generated, stored or (from 18) virtual. */
+static inline bool
+ingest_has_generated(const TupleConstr *constr)
+{
+#if PG_VERSION_NUM >= 180000
+	return constr->has_generated_stored || constr->has_generated_virtual;
+#else
+	return constr->has_generated_stored;
+#endif
+}
+
+/*
+ * Until 15 the index access methods extend an index that is new in the
+ * transaction without the extension lock, which is wrong when others, parallel
+ * workers, extend it at the same time.
+ */
+#define INGEST_NEW_INDEX_UNLOCKED	(PG_VERSION_NUM < 160000)
 
 #endif							/* INGEST_COMPAT_H */

@@ -15,6 +15,7 @@
 #include "fmgr.h"
 
 #include "compat.h"
+#include "direct.h"
 #include "options.h"
 
 INGEST_MODULE_MAGIC;
@@ -24,5 +25,6 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	ingest_direct_define_settings();
 	ingest_options_define_settings();
 }

@@ -336,6 +336,12 @@ fill_report(LoadState *state, IngestReport *report)
 	report->start_lsn = state->start_lsn;
 	report->end_lsn = GetXLogInsertRecPtr();
 	report->meter = target->meter;
+	if (target->workers_used > 0)
+		report->workers_used = target->workers_used;
+	if (target->reason)
+		report->reason = _(target->reason);
+	if (target->strategy_used)
+		report->strategy_used = target->strategy_used;
 }
 
 List *
@@ -523,7 +529,10 @@ ingest_load_job(StringInfo request, StringInfo reply)
 	result.end_us = state->start_us + report.elapsed_us;
 	result.start_lsn = report.start_lsn;
 	result.end_lsn = report.end_lsn;
+	result.workers_used = Max(state->target.workers_used, 1);
 	ingest_message_put(reply, &result, sizeof(result));
+	ingest_message_put_string(reply, state->target.reason);
+	ingest_message_put_string(reply, state->target.strategy_used);
 	ingest_meter_send(state->target.meter, reply);
 	ingest_wal_io_report();
 }

@@ -32,9 +32,9 @@ PG_FUNCTION_INFO_V1(ingest_load);
  * Does the load need transactions of its own?
  */
 static bool
-needs_sessions(const IngestOptions *options)
+needs_sessions(const IngestOptions *options, const IngestStrategy *strategy)
 {
-	return options->workers > 1 ||
+	return (options->workers > 1 && !strategy->own_workers) ||
 		options->commit_rows != INGEST_COMMIT_ROWS_END ||
 		options->commit_mode != INGEST_COMMIT_IMMEDIATE_WAIT;
 }
@@ -99,7 +99,7 @@ ingest_load(PG_FUNCTION_ARGS)
 								   RelationGetRelationName(target));
 	report.source = source;
 
-	if (needs_sessions(options))
+	if (needs_sessions(options, load.strategy))
 		load_by_sessions(&load, options, target, &report);
 	else
 		ingest_load_here(&load, &report);

@@ -20,7 +20,10 @@
 
 #define INGEST_LOAD_JOB		"ingest_load_job"
 
-/* First part of the reply; the session's meter follows. */
+/*
+ * First part of the reply; the reason and the strategy used, which may be
+ * NULL, and the session's meter follow.
+ */
 typedef struct IngestLoadResult
 {
 	int64		rows_read;		/* -1: unknown */
@@ -30,6 +33,7 @@ typedef struct IngestLoadResult
 	int64		end_us;			/* all processes of the server share */
 	XLogRecPtr	start_lsn;
 	XLogRecPtr	end_lsn;
+	int			workers_used;	/* processes, the session included */
 } IngestLoadResult;
 
 /* in load.c */

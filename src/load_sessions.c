@@ -170,6 +170,7 @@ gather_results(Gang *gang, IngestReport *report)
 	int64		start_us = PG_INT64_MAX;
 	int64		end_us = 0;
 
+	report->workers_used = 0;
 	report->rows_read = 0;
 	report->rows_loaded = 0;
 	report->commits = 0;
@@ -180,8 +181,17 @@ gather_results(Gang *gang, IngestReport *report)
 	{
 		IngestLoadResult result;
 		IngestMeter *meter;
+		const char *reason;
+		const char *strategy_used;
 
 		ingest_message_get(gang->replies[i], &result, sizeof(result));
+		reason = ingest_message_get_string(gang->replies[i]);
+		strategy_used = ingest_message_get_string(gang->replies[i]);
+		if (reason)
+			report->reason = reason;
+		if (strategy_used)
+			report->strategy_used = strategy_used;
+		report->workers_used += result.workers_used;
 		meter = ingest_meter_receive(gang->replies[i]);
 		if (total == NULL)
 			total = meter;
@@ -202,7 +212,6 @@ gather_results(Gang *gang, IngestReport *report)
 
 	report->elapsed_us = end_us - start_us;
 	report->meter = total;
-	report->workers_used = gang->nsessions;
 }
 
 /*
@@ -247,7 +256,7 @@ ingest_load_sessions(const IngestLoad *load, Relation target, int64 max_rows,
 {
 	Gang		gang = {0};
 
-	start_gang(&gang, load->options->workers);
+	start_gang(&gang, load->strategy->own_workers ? 1 : load->options->workers);
 	PG_TRY();
 	{
 		run_gang(&gang, load, target, max_rows, report);

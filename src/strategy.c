@@ -69,6 +69,16 @@ static const IngestStrategy strategy_table[] = {
 		.logged = true,
 		.lock = "RowExclusiveLock",
 	},
+	{
+		.name = "direct",
+		.summary = "whole pages built in parallel, indexes afterwards from sorted keys",
+		.writer = &ingest_writer_direct,
+		.own_workers = true,
+		.default_commit_rows = INGEST_COMMIT_ROWS_END,
+		.fires_triggers = true,
+		.logged = true,
+		.lock = "RowExclusiveLock",
+	},
 };
 
 int

@@ -25,6 +25,9 @@ typedef struct IngestStrategy
 	bool		uses_batch_rows;
 	bool		uses_split_bytes;
 
+	/* starts its workers by itself, in the caller's transaction */
+	bool		own_workers;
+
 	/* commit_rows where none is asked for and the load may commit */
 	int			default_commit_rows;
 

@@ -41,6 +41,9 @@ typedef struct IngestWriteTarget
 	bool		rows_read_unknown;	/* rows_read is only a lower bound */
 	bool		at_end;			/* the source has no more rows */
 	bool		begun;			/* begin has been called before */
+	const char *strategy_used;	/* another writer's name, or NULL */
+	const char *reason;			/* why it was not done as asked, or NULL */
+	int			workers_used;	/* processes, 0: this one */
 	void	   *writer_private; /* in context */
 } IngestWriteTarget;
 
@@ -71,6 +74,9 @@ extern const IngestWriter ingest_writer_copy;
 extern const IngestWriter ingest_writer_insert;
 extern const IngestWriter ingest_writer_insert_prepared;
 extern const IngestWriter ingest_writer_insert_values;
+
+/* in direct.c: whole pages, in parallel */
+extern const IngestWriter ingest_writer_direct;
 
 /* in write_rows.c: our own row path */
 extern const IngestWriter ingest_writer_rows;

@@ -1,0 +1,80 @@
+-- Strategy direct: whole pages, in parallel, the rows and errors of COPY.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set file :abs_srcdir '/test/data/mixed.csv'
+SET client_min_messages = warning;
+SET client_encoding = 'UTF8';
+-- many chunks, cut anywhere
+SET ingest_tools.chunk_size = 1000;
+
+CREATE TABLE direct_t (id int PRIMARY KEY, k int, t text, n numeric(10,2) NOT NULL,
+	b bool, d date, l text, CONSTRAINT small CHECK (k < 1000)) PARTITION BY RANGE (id);
+CREATE TABLE direct_1 PARTITION OF direct_t FOR VALUES FROM (0) TO (700);
+CREATE TABLE direct_2 (l text, t text, id int NOT NULL, k int, dropped int, n numeric(10,2) NOT NULL,
+	b bool, d date, CONSTRAINT small CHECK (k < 1000));
+ALTER TABLE direct_2 DROP COLUMN dropped;
+ALTER TABLE direct_t ATTACH PARTITION direct_2 DEFAULT;
+CREATE INDEX ON direct_t (k);
+CREATE INDEX ON direct_t (lower(t), n DESC) WHERE b;
+CREATE INDEX ON direct_t USING hash (d);
+CREATE INDEX ON direct_t USING brin (n);
+CREATE TABLE direct_expected (LIKE direct_t);
+COPY direct_expected FROM :'file' (FORMAT csv);
+SELECT count(*), count(*) FILTER (WHERE b AND t IS NOT NULL) AS partial FROM direct_expected;
+
+-- rows that differ from the expected ones, and rows that each index finds
+CREATE FUNCTION direct_check(OUT different bigint, OUT by_id bigint, OUT by_k bigint, OUT partial bigint)
+LANGUAGE plpgsql SET enable_bitmapscan = off AS $$
+BEGIN
+	SELECT count(*) FROM ((TABLE direct_t EXCEPT ALL TABLE direct_expected)
+		UNION ALL (TABLE direct_expected EXCEPT ALL TABLE direct_t)) x INTO different;
+	SET LOCAL enable_seqscan = off;
+	SELECT count(*) FROM direct_t x WHERE x.id >= 0 INTO by_id;
+	SELECT count(*) FROM direct_t x WHERE x.k >= 0 INTO by_k;
+	SELECT count(*) FROM direct_t x WHERE lower(x.t) >= '' AND x.b INTO partial;
+	SET LOCAL enable_seqscan = on;
+END $$;
+
+SELECT strategy_used, rows_read, rows_loaded, reason
+FROM ingest_load('direct_t', :'file', 'format csv, strategy direct');
+SELECT * FROM direct_check();
+TRUNCATE direct_t;
+SELECT strategy_used, rows_read, rows_loaded, reason
+FROM ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 3');
+SELECT * FROM direct_check();
+
+-- duplicates of the table's rows
+\set VERBOSITY terse
+SELECT ingest_load('direct_1', :'file', 'format csv, strategy direct');
+\set VERBOSITY sqlstate
+SELECT ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 2');
+SELECT * FROM direct_check();
+
+-- rollback, savepoint, and again over what they left
+BEGIN;
+TRUNCATE direct_t;
+SAVEPOINT s;
+SELECT rows_loaded FROM ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 2');
+ROLLBACK TO s;
+SELECT count(*) FROM direct_t;
+SELECT rows_loaded FROM ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 2');
+COMMIT;
+SELECT * FROM direct_check();
+DELETE FROM direct_t;
+BEGIN;
+SELECT rows_loaded FROM ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 2');
+ROLLBACK;
+SELECT rows_loaded FROM ingest_load('direct_t', :'file', 'format csv, strategy direct, workers 2');
+SELECT * FROM direct_check();
+
+-- in a bench, which reads a query into a file first
+SELECT strategy, strategy_used, rows_loaded, verified, reason
+FROM ingest_bench('direct_t', :'file', strategies => '{direct}', workers => '{1,2}', checkpoint => false);
+SELECT strategy, strategy_used, rows_loaded, verified, reason
+FROM ingest_bench('direct_t', 'TABLE direct_expected', strategies => '{direct}', workers => '{2}', checkpoint => false);
+
+-- where it cannot be used another strategy is, and the report says why
+SELECT strategy, strategy_used, rows_loaded, reason
+FROM ingest_load('direct_expected', 'TABLE direct_expected', 'strategy direct');
+
+DROP FUNCTION direct_check;
+DROP TABLE direct_t, direct_expected;

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * direct.h
+ *		Strategy "direct", between its files.
+ *
+ *		direct_check.c	may this load be done so, and by several processes?
+ *		direct_rows.c	one process's part: records to pages
+ *		direct.c		the leader, the workers, what they share
+ *
+ * IDENTIFICATION
+ *		src/direct.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INGEST_DIRECT_H
+#define INGEST_DIRECT_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "port/atomics.h"
+#include "storage/dsm.h"
+#include "utils/relcache.h"
+
+#include "chunk.h"
+#include "index.h"
+#include "usage.h"
+#include "write.h"
+
+/*
+ * What all processes know.  The leader fills it before it starts workers; the
+ * counters are added to by each process when it has done its part.
+ *
+ * Everything of variable size follows in data; the offsets say where.
+ */
+typedef struct IngestDirectShared
+{
+	Oid			relid;
+	TransactionId xid;
+	CommandId	cid;
+	dsm_handle	indexer;
+	bool		has_indexes;	/* there is an indexer */
+
+	/* dialect */
+	char		delim;
+	char		quote;
+	char		escape;
+	Size		null_print;		/* offsets of strings */
+	Size		path;
+
+	int			nattnums;
+	Size		attnums;		/* int each, in the order of the fields */
+	Size		field_flags;	/* uint8 each, see below */
+
+	int			nleaves;
+	Size		leaves;			/* IngestDirectLeafShared each */
+	Size		queue;			/* IngestChunkQueue */
+
+	pg_atomic_uint64 rows;
+	char		data[FLEXIBLE_ARRAY_MEMBER];
+} IngestDirectShared;
+
+/* A table that rows may be stored in; ordered by relid. */
+typedef struct IngestDirectLeafShared
+{
+	Oid			relid;
+	BlockNumber first_block;	/* the load's pages are behind it */
+	pg_atomic_uint64 rows;
+	pg_atomic_uint64 toast_rows;
+} IngestDirectLeafShared;
+
+/* FORCE_NOT_NULL and FORCE_NULL, of a field */
+#define INGEST_DIRECT_NOT_NULL	0x01
+#define INGEST_DIRECT_NULL		0x02
+
+#define INGEST_DIRECT_AT(shared, type, offset) \
+	((type *) ((shared)->data + (offset)))
+
+/* Bytes of a chunk (setting ingest_tools.chunk_size, for tests). */
+extern int	ingest_direct_chunk_size;
+
+/* in direct.c: settings, for _PG_init() */
+extern void ingest_direct_define_settings(void);
+
+/* One process's part of a load. */
+typedef struct IngestDirectPart IngestDirectPart;
+
+/* in direct_check.c */
+
+/*
+ * Why the load cannot be done by "direct", or NULL.  leaves is set to the
+ * tables rows may be stored in (OIDs, ascending), which are then locked with
+ * RowExclusiveLock.
+ */
+extern const char *ingest_direct_unsupported(const IngestWriteTarget *target,
+											 Relation rel, List **leaves);
+
+/* Why only one process may do it, or NULL. */
+extern const char *ingest_direct_serial(const IngestWriteTarget *target,
+										Relation rel);
+
+/* in direct_rows.c */
+
+/*
+ * State is allocated in CurrentMemoryContext.  rel is open and locked, and
+ * stays so.
+ */
+extern IngestDirectPart *ingest_direct_part_begin(IngestDirectShared *shared,
+												  int process, Relation rel,
+												  IngestIndexer *indexer,
+												  IngestMeter *meter);
+
+/* Load until there are no chunks left. */
+extern void ingest_direct_part_run(IngestDirectPart *part);
+
+/* Add what this process has done to the shared counters. */
+extern void ingest_direct_part_count(IngestDirectPart *part);
+
+extern void ingest_direct_part_end(IngestDirectPart *part);
+
+#endif							/* INGEST_DIRECT_H */
