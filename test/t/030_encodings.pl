@@ -18,7 +18,7 @@ $node->init(extra => [ '--encoding', 'UTF8', '--locale', 'C' ]);
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 
-my @strategies = qw(insert insert_prepared insert_values copy online);
+my @strategies = qw(insert insert_prepared insert_values copy online direct);
 
 foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII', 'EUC_JP')
 {
@@ -142,7 +142,7 @@ WHERE function = 'ingest_bench' AND source = \$\$$source\$\$ AND target LIKE '%$
 });
 
 	is( "$out$err",
-		join(' ', map { ($_) x 2 } @strategies) . "|t|2|t|1\n10\n",
+		join(' ', map { ($_) x 2 } @strategies) . "|t|2|t|1\n12\n",
 		"$what: bench");
 	return;
 }

@@ -86,7 +86,7 @@ is( $primary->safe_psql(
 		'postgres', qq{
 SELECT count(*) FROM ingest_bench('t_copy_1', \$\$$source_sql\$\$, checkpoint => false)
 WHERE verified}),
-	5,
+	6,
 	'bench of a published table');
 
 # A load that fails is nowhere.
@@ -126,7 +126,7 @@ is( $standby->safe_psql('postgres',
 is( $standby->safe_psql(
 		'postgres',
 		q{SELECT function, count(*) FROM ingest_history GROUP BY 1 ORDER BY 1}),
-	"ingest_bench|5\ningest_load|10",
+	"ingest_bench|6\ningest_load|10",
 	'the history is on the standby');
 
 #
@@ -176,7 +176,7 @@ foreach my $call (sort keys %calls)
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM ingest_cleanup()'),
 	0, 'nothing to clean up on the standby');
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM ingest_strategies()'),
-	5, 'strategies are listed on the standby');
+	6, 'strategies are listed on the standby');
 
 # Once promoted it loads.
 $standby->promote;

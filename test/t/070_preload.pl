@@ -56,7 +56,7 @@ SELECT string_agg(DISTINCT strategy, ' '), bool_and(verified), min(rows_loaded)
 FROM "My Tools".ingest_bench('preload_test',
 	'SELECT g, ''row '' || g FROM generate_series(1, 100) g',
 	workers => '{1,2}', checkpoint => false)}),
-		'copy insert insert_prepared insert_values online|t|100',
+		'copy direct insert insert_prepared insert_values online|t|100',
 		"$what: bench");
 	is( $node->safe_psql(
 			'postgres', $setup . q{
@@ -67,7 +67,7 @@ FROM "My Tools".ingest_strategies() WITH ORDINALITY AS s(strategy, description),
 			s.ordinality, s.description),
 		'strategy ' || s.strategy) l;
 TRUNCATE preload_test;}),
-		500,
+		600,
 		"$what: load");
 	is( $node->safe_psql(
 			'postgres', $setup . q{
@@ -87,7 +87,7 @@ is( $node->safe_psql(
 SET ingest_tools.wait_sample_interval = '7ms';
 SELECT count(*) FROM "My Tools".ingest_strategies();
 SHOW ingest_tools.wait_sample_interval}),
-	"5\n7ms",
+	"6\n7ms",
 	'a setting made before the library is loaded');
 
 $node->append_conf('postgresql.conf',
