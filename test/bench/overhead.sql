@@ -1,5 +1,7 @@
 -- What measuring costs: a file loaded by COPY and by ingest_load() with strategy
--- copy in turn, into the same emptied table.  Prints medians and the difference.
+-- copy in turn, into the same emptied table.  Prints medians and the difference,
+-- of the time by the clock and of the CPU time, which the kernel gives for this
+-- process and which other processes and the disk disturb less.
 --
 -- Variables: rows, repeat.
 \set ON_ERROR_STOP 1
@@ -11,18 +13,26 @@ SELECT current_setting('data_directory') || '/overhead.csv' AS file
 \gset
 COPY (SELECT g, g::bigint * 7919 % 1000003, 'row number ' || g FROM generate_series(1, :rows) g)
 TO :'file' (FORMAT csv);
-CREATE TABLE overhead_results (repetition int, way text, ms float8);
+CREATE TABLE overhead_results (repetition int, way text, ms float8, cpu_ms float8);
+
+-- CPU time of this process: fields 14 and 15 of its line, in ticks of 10 ms.
+CREATE FUNCTION cpu_ms() RETURNS float8 LANGUAGE sql AS $$
+SELECT 10.0 * (f[12]::bigint + f[13]::bigint)
+FROM string_to_array(regexp_replace(pg_read_file('/proc/self/stat', 0, 1000), '^.*\) ', ''), ' ') f
+$$;
 
 CREATE PROCEDURE overhead(file text, repeat int) LANGUAGE plpgsql AS $$
 DECLARE
 	way text;
 	started timestamptz;
+	cpu_started float8;
 BEGIN
 	FOR repetition IN 0 .. repeat LOOP
 		FOREACH way IN ARRAY CASE WHEN repetition % 2 = 0 THEN '{COPY,ingest_load}' ELSE '{ingest_load,COPY}' END::text[] LOOP
 			TRUNCATE overhead;
 			COMMIT;
 			CHECKPOINT;
+			cpu_started := cpu_ms();
 			started := clock_timestamp();
 			IF way = 'COPY' THEN
 				EXECUTE format('COPY overhead FROM %L (FORMAT csv)', file);
@@ -31,7 +41,8 @@ BEGIN
 			END IF;
 			-- the first time is for the caches
 			INSERT INTO overhead_results
-				SELECT repetition, way, extract(epoch FROM clock_timestamp() - started) * 1000 WHERE repetition > 0;
+				SELECT repetition, way, extract(epoch FROM clock_timestamp() - started) * 1000, cpu_ms() - cpu_started
+				WHERE repetition > 0;
 			COMMIT;
 		END LOOP;
 	END LOOP;
@@ -41,11 +52,13 @@ CALL overhead(:'file', :repeat);
 \echo
 \echo overhead: :rows rows by COPY and by ingest_load(), median of :repeat
 SELECT way, round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms)::numeric, 1) AS "median ms",
-	round(min(ms)::numeric, 1) AS "min", round(max(ms)::numeric, 1) AS "max"
+	round(min(ms)::numeric, 1) AS "min", round(max(ms)::numeric, 1) AS "max",
+	round(percentile_cont(0.5) WITHIN GROUP (ORDER BY cpu_ms)::numeric) AS "median CPU ms",
+	min(cpu_ms) AS "min CPU", max(cpu_ms) AS "max CPU"
 FROM overhead_results GROUP BY way ORDER BY way;
-SELECT round((100 * (percentile_cont(0.5) WITHIN GROUP (ORDER BY l.ms) / percentile_cont(0.5) WITHIN GROUP (ORDER BY c.ms) - 1))::numeric, 2) AS "difference of medians, %",
-	round(percentile_cont(0.5) WITHIN GROUP (ORDER BY 100 * (l.ms / c.ms - 1))::numeric, 2) AS "median difference of a pair, %",
-	round((100 * (min(l.ms) / min(c.ms) - 1))::numeric, 2) AS "difference of minima, %"
+SELECT round((100 * (percentile_cont(0.5) WITHIN GROUP (ORDER BY l.ms) / percentile_cont(0.5) WITHIN GROUP (ORDER BY c.ms) - 1))::numeric, 2) AS "time: medians, %",
+	round((100 * (min(l.ms) / min(c.ms) - 1))::numeric, 2) AS "minima, %",
+	round((100 * (percentile_cont(0.5) WITHIN GROUP (ORDER BY l.cpu_ms) / percentile_cont(0.5) WITHIN GROUP (ORDER BY c.cpu_ms) - 1))::numeric, 2) AS "CPU: medians, %",
+	round((100 * (min(l.cpu_ms) / min(c.cpu_ms) - 1))::numeric, 2) AS "minima, %"
 FROM overhead_results l JOIN overhead_results c USING (repetition)
 WHERE l.way = 'ingest_load' AND c.way = 'COPY';
-SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size('overhead')) AS "size of the table";

@@ -48,7 +48,7 @@ SELECT way, round(ms::numeric, 1) AS "median ms", round(min_ms::numeric, 1) AS "
 	round((ms / first_value(ms) OVER (ORDER BY n))::numeric, 4) AS "to first",
 	round((published / first_value(published) OVER (ORDER BY n))::numeric, 4) AS "published", verified
 FROM ways JOIN psql_30k_medians USING (n) ORDER BY n;
-SELECT format('%s, before %s: %s', a.way, b.way, CASE WHEN x.ms > y.ms THEN 'as published' ELSE 'NOT as published' END) AS "order, slowest first"
+SELECT format('%s, before %s: %s', a.way, b.way, CASE WHEN x.ms > y.ms * 1.05 THEN 'as published' WHEN x.ms * 1.05 < y.ms THEN 'NOT as published' ELSE 'no difference' END) AS "order, slowest first"
 FROM ways a JOIN ways b ON b.n = a.n + 1
 	JOIN psql_30k_medians x ON x.n = a.n JOIN psql_30k_medians y ON y.n = b.n
 ORDER BY a.n;
