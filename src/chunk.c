@@ -119,7 +119,6 @@ struct IngestChunks
 	bool		plain_ascii;	/* all of buf is ASCII without NUL */
 	int64		line_pos;		/* for line numbers: up to here has been read */
 
-	int64		bytes_done;
 };
 
 /* ------------------------------------------------------------------------
@@ -615,8 +614,6 @@ ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record)
 		if (!chunks->active || chunks->pos >= chunks->limit)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (chunks->active)
-				chunks->bytes_done += chunks->limit - chunks->buf_start;
 			if (!take_chunk(chunks))
 				return false;
 			begin_chunk(chunks);
@@ -656,19 +653,6 @@ ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record)
 			ingest_csv_report(status);
 		}
 	}
-}
-
-int64
-ingest_chunk_position(const IngestChunks *chunks,
-					  const IngestCsvRecord *record)
-{
-	return chunks->pos - record->consumed;
-}
-
-int64
-ingest_chunk_bytes_done(const IngestChunks *chunks)
-{
-	return chunks->bytes_done;
 }
 
 /*

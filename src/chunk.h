@@ -60,13 +60,6 @@ extern IngestChunks *ingest_chunk_attach(IngestChunkQueue *queue, int process,
  */
 extern bool ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record);
 
-/* Place in the file of a record that has just been returned. */
-extern int64 ingest_chunk_position(const IngestChunks *chunks,
-								   const IngestCsvRecord *record);
-
-/* Bytes of all chunks that this process has done. */
-extern int64 ingest_chunk_bytes_done(const IngestChunks *chunks);
-
 /*
  * The line that the process is at, as COPY counts.  Reads the file up to
  * there, so it is meant for an error message.

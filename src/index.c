@@ -91,8 +91,6 @@ typedef struct SharedPair
 	dsa_pointer sources;		/* array of IngestKeySource */
 	int			nranges;
 
-	pg_atomic_uint64 inserted;	/* entries; added to by those who work on it */
-	pg_atomic_uint32 batches;	/* jobs done leaf page by leaf page */
 } SharedPair;
 
 /* One piece of work; made by the planner. */
@@ -631,8 +629,6 @@ make_pair(IngestIndexer *indexer, SharedPair *pair, const PlanEntry *entries,
 		sources[i].first = entries[i].entry->first;
 		pair->records += entries[i].entry->records;
 	}
-	pg_atomic_init_u64(&pair->inserted, 0);
-	pg_atomic_init_u32(&pair->batches, 0);
 }
 
 /* Bring together what belongs to one index; returns the array of pairs. */
@@ -880,8 +876,8 @@ bound_address(IngestIndexer *indexer, dsa_pointer pointer)
 		dsa_get_address(indexer->area, pointer) : NULL;
 }
 
-/* Put the keys of one job into its B-tree; returns how many. */
-static int64
+/* Put the keys of one job into its B-tree. */
+static void
 insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 			IngestIndexTarget *target, IngestKeySource *sources)
 {
@@ -889,7 +885,6 @@ insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 	IngestKeyFormat format;
 	IngestKeyStream *stream;
 	const char *reason;
-	int64		n;
 
 	range.lower = bound_address(indexer, job->lower);
 	range.upper = bound_address(indexer, job->upper);
@@ -899,14 +894,10 @@ insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 									 sort_memory(indexer));
 	if (indexer->shared->options.leaf_batches &&
 		ingest_index_leaf_usable(target->index, &reason))
-	{
-		n = ingest_index_insert_batches(target, stream);
-		pg_atomic_fetch_add_u32(&pair->batches, 1);
-	}
+		(void) ingest_index_insert_batches(target, stream);
 	else
-		n = ingest_index_insert_keys(target, stream);
+		(void) ingest_index_insert_keys(target, stream);
 	ingest_key_stream_end(stream);
-	return n;
 }
 
 /* Do one job. */
@@ -918,7 +909,6 @@ run_job(IngestIndexer *indexer, const SharedJob *job)
 		job->pair;
 	IngestKeySource *sources = dsa_get_address(indexer->area, pair->sources);
 	IngestIndexTarget target;
-	int64		n;
 
 	target.heap = table_open(pair->leafid, RowExclusiveLock);
 	target.index = index_open(pair->indexid, RowExclusiveLock);
@@ -928,11 +918,10 @@ run_job(IngestIndexer *indexer, const SharedJob *job)
 		ingest_meter_enter(indexer->meter);
 
 	if (pair->method == INGEST_INDEX_SORTED_KEYS)
-		n = insert_keys(indexer, job, pair, &target, sources);
+		insert_keys(indexer, job, pair, &target, sources);
 	else
-		n = ingest_index_insert_rows(&target, indexer->reader, sources,
-									 pair->nsources);
-	pg_atomic_fetch_add_u64(&pair->inserted, n);
+		(void) ingest_index_insert_rows(&target, indexer->reader, sources,
+										pair->nsources);
 
 	if (indexer->meter)
 		ingest_meter_leave(indexer->meter, pair->indexid);
@@ -1021,10 +1010,7 @@ apply_serial_leaf(IngestIndexer *indexer, SharedPair *pairs, int n,
 	if (indexer->meter)
 		ingest_meter_leave(indexer->meter, pairs[0].indexid);
 	for (int i = 0; i < n; i++)
-	{
-		pg_atomic_fetch_add_u64(&pairs[i].inserted, pairs[i].records);
 		index_close(indexes[i], NoLock);
-	}
 	table_close(heap, NoLock);
 }
 
@@ -1051,58 +1037,6 @@ ingest_index_apply_serial(IngestIndexer *indexer, EState *estate)
 		i += Max(n, 1);
 	}
 	MemoryContextSwitchTo(old);
-}
-
-/* Say what was done with one pair. */
-static IngestIndexOutcome *
-make_outcome(IngestIndexer *indexer, SharedPair *pair)
-{
-	IngestIndexOutcome *outcome = palloc0(sizeof(IngestIndexOutcome));
-	Relation	index = index_open(pair->indexid, NoLock);
-
-	outcome->leafid = pair->leafid;
-	outcome->indexid = pair->indexid;
-	outcome->keys = pg_atomic_read_u64(&pair->inserted);
-	outcome->method = classify_index(index, BuildIndexInfo(index),
-									 is_parallel(indexer), &outcome->reason);
-	if (pg_atomic_read_u32(&pair->batches) > 0)
-		outcome->method = INGEST_INDEX_LEAF_BATCHES;
-	else if (outcome->method == INGEST_INDEX_SORTED_KEYS &&
-			 !indexer->shared->options.leaf_batches)
-		outcome->reason = "leaf batches are off";
-	else if (outcome->method == INGEST_INDEX_SORTED_KEYS)
-		ingest_index_leaf_usable(index, &outcome->reason);
-	index_close(index, NoLock);
-	return outcome;
-}
-
-List *
-ingest_index_outcomes(IngestIndexer *indexer)
-{
-	SharedPair *pairs = dsa_get_address(indexer->area,
-										indexer->shared->pairs);
-	List	   *result = NIL;
-
-	for (int i = 0; i < indexer->shared->npairs; i++)
-		result = lappend(result, make_outcome(indexer, &pairs[i]));
-	return result;
-}
-
-const char *
-ingest_index_method_name(IngestIndexMethod method)
-{
-	switch (method)
-	{
-		case INGEST_INDEX_SORTED_KEYS:
-			return "sorted";
-		case INGEST_INDEX_LEAF_BATCHES:
-			return "leaf batches";
-		case INGEST_INDEX_HEAP_ORDER:
-			return "heap order";
-		case INGEST_INDEX_SERIAL:
-			return "serial";
-	}
-	return NULL;
 }
 
 void

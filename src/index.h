@@ -69,23 +69,13 @@ typedef struct IngestIndexOptions
 	bool		leaf_batches;	/* may write B-tree leaf pages (b4) */
 } IngestIndexOptions;
 
-/* What was done with one index of one leaf. */
+/* What is to be done with one index of one leaf. */
 typedef enum IngestIndexMethod
 {
-	INGEST_INDEX_SORTED_KEYS,	/* sorted, inserted one by one */
-	INGEST_INDEX_LEAF_BATCHES,	/* sorted, inserted leaf page by leaf page */
+	INGEST_INDEX_SORTED_KEYS,	/* sorted, one by one or by leaf pages */
 	INGEST_INDEX_HEAP_ORDER,	/* inserted in the order of the rows' places */
 	INGEST_INDEX_SERIAL,		/* the same, by the leader alone */
 } IngestIndexMethod;
-
-typedef struct IngestIndexOutcome
-{
-	Oid			leafid;
-	Oid			indexid;
-	IngestIndexMethod method;
-	const char *reason;			/* why not a better one; NULL if none is */
-	int64		keys;			/* entries inserted */
-} IngestIndexOutcome;
 
 typedef struct IngestIndexer IngestIndexer;
 
@@ -146,10 +136,6 @@ extern void ingest_index_apply(IngestIndexer *indexer);
  * trigger query level.
  */
 extern void ingest_index_apply_serial(IngestIndexer *indexer, EState *estate);
-
-/* Leader, after apply: a list of IngestIndexOutcome, palloc'd. */
-extern List *ingest_index_outcomes(IngestIndexer *indexer);
-extern const char *ingest_index_method_name(IngestIndexMethod method);
 
 /* In the leader when all workers have finished. */
 extern void ingest_index_end(IngestIndexer *indexer);

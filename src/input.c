@@ -132,7 +132,6 @@ ingest_input_share(Relation target, const IngestSourceSpec *spec,
 				   IngestOptions *options, int64 max_rows)
 {
 	IngestSourceSpec *shared;
-	int64		rows;
 
 	if (is_plain_file(spec))
 	{
@@ -141,7 +140,7 @@ ingest_input_share(Relation target, const IngestSourceSpec *spec,
 		return shared;
 	}
 
-	shared = ingest_spool_source(target, spec, options, max_rows, &rows);
+	shared = ingest_spool_source(target, spec, options, max_rows);
 	ingest_options_remove_header(options);
 	return shared;
 }

@@ -97,7 +97,6 @@ struct IngestParser
 	IngestCsv  *csv;
 	IngestCsvRecord record;
 	char	  **fields;			/* as ingest_parse_fields() returns them */
-	int64		rows;
 	bool		at_end;
 
 	/* for the error context */
@@ -559,7 +558,6 @@ ingest_parse_fields(IngestParser *parser, char ***fields)
 	for (int i = 0; parser->force && i < parser->ncolumns; i++)
 		parser->fields[i] = field_text(parser, i);
 	*fields = parser->fields;
-	parser->rows++;
 	return true;
 }
 
@@ -625,14 +623,7 @@ ingest_parse_slot(IngestParser *parser, ExprContext *econtext,
 	MemoryContextSwitchTo(old);
 
 	ExecStoreVirtualTuple(slot);
-	parser->rows++;
 	return true;
-}
-
-int64
-ingest_parse_rows(const IngestParser *parser)
-{
-	return parser->rows;
 }
 
 bool

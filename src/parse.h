@@ -58,7 +58,6 @@ extern bool ingest_parse_fields(IngestParser *parser, char ***fields);
 extern bool ingest_parse_slot(IngestParser *parser, ExprContext *econtext,
 							  TupleTableSlot *slot);
 
-extern int64 ingest_parse_rows(const IngestParser *parser); /* rows handed out */
 extern bool ingest_parse_at_end(const IngestParser *parser);
 
 /*

@@ -47,11 +47,8 @@ struct IngestRoute
 	PartitionTupleRouting *routing; /* NULL unless target is partitioned */
 };
 
-/*
- * Give the executor its range table: the target alone, as relation 1.
- */
-static void
-init_range_table(EState *estate, Relation target, List *attnums)
+ParseState *
+ingest_route_parsestate(Relation target, List *attnums)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
@@ -62,11 +59,18 @@ init_range_table(EState *estate, Relation target, List *attnums)
 										   NULL, false, false);
 	inserted = ParseNamespaceItemInsertedCols(nsitem);
 	foreach(lc, attnums)
-	{
-		int			attno = lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber;
+		*inserted = bms_add_member(*inserted, lfirst_int(lc) -
+								   FirstLowInvalidHeapAttributeNumber);
+	return pstate;
+}
 
-		*inserted = bms_add_member(*inserted, attno);
-	}
+/*
+ * Give the executor its range table: the target alone, as relation 1.
+ */
+static void
+init_range_table(EState *estate, Relation target, List *attnums)
+{
+	ParseState *pstate = ingest_route_parsestate(target, attnums);
 
 	ExecInitRangeTableCompat(estate, pstate->p_rtable,
 							 ParseStatePermInfos(pstate),

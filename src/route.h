@@ -21,6 +21,7 @@
 #include "executor/tuptable.h"
 #include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
+#include "parser/parse_node.h"
 #include "utils/rel.h"
 
 typedef struct IngestRoute IngestRoute;
@@ -33,6 +34,12 @@ typedef struct IngestRoute IngestRoute;
  * error if the target cannot take rows.
  */
 extern IngestRoute *ingest_route_begin(Relation target, List *attnums);
+
+/*
+ * A parse state that knows the target alone, with attnums as the columns that
+ * are inserted, as DoCopy() makes one.
+ */
+extern ParseState *ingest_route_parsestate(Relation target, List *attnums);
 
 extern EState *ingest_route_estate(const IngestRoute *route);
 extern ResultRelInfo *ingest_route_target(const IngestRoute *route);

@@ -81,10 +81,10 @@ write_spool(Spool *spool, const char *data, size_t len)
 
 IngestSourceSpec *
 ingest_spool_source(Relation target, const IngestSourceSpec *spec,
-					const IngestOptions *options, int64 max_rows, int64 *rows)
+					const IngestOptions *options, int64 max_rows)
 {
 	IngestSourceSpec *result = palloc0_object(IngestSourceSpec);
-	int64		limit = max_rows >= 0 ? max_rows : PG_INT64_MAX;
+	int64		left = max_rows >= 0 ? max_rows : PG_INT64_MAX;
 	IngestScan *scan = ingest_scan_begin(spec, options);
 	Spool	   *spool = create_spool();
 	IngestScanPiece piece;
@@ -104,11 +104,10 @@ ingest_spool_source(Relation target, const IngestSourceSpec *spec,
 	result->end = -1;
 	result->first_line = ingest_scan_line(scan);
 
-	*rows = 0;
-	while (ingest_scan_next(scan, limit - *rows, PG_INT64_MAX, &piece))
+	while (ingest_scan_next(scan, left, PG_INT64_MAX, &piece))
 	{
 		write_spool(spool, piece.data, piece.len);
-		*rows += piece.records;
+		left -= piece.records;
 	}
 
 	/* The error is to be raised when a load comes to it. */

@@ -25,12 +25,11 @@
  * temporary file that other processes of the server can open by its path.
  * Returns a spec of those rows; the bytes are the source's own, and the spec
  * begins after its header lines, which have been checked as the options say.
- * *rows is set to the number of rows.  The file goes away with
- * CurrentMemoryContext.
+ * The file goes away with CurrentMemoryContext.
  */
 extern IngestSourceSpec *ingest_spool_source(Relation target,
 											 const IngestSourceSpec *spec,
 											 const IngestOptions *options,
-											 int64 max_rows, int64 *rows);
+											 int64 max_rows);
 
 #endif							/* INGEST_SPOOL_H */

@@ -24,14 +24,12 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "commands/copy.h"
 #include "commands/copyfrom_internal.h"
 #include "mb/pg_wchar.h"
-#include "parser/parse_relation.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -39,6 +37,7 @@
 #include "compat.h"
 #include "csv.h"
 #include "progress.h"
+#include "route.h"
 #include "write.h"
 
 #define READ_SIZE	65536
@@ -273,26 +272,6 @@ copy_begin(IngestWriteTarget *target)
 }
 
 /*
- * A parse state that knows the target, as DoCopy() makes one.
- */
-static ParseState *
-make_copy_parsestate(Relation rel, List *columns)
-{
-	ParseState *pstate = make_parsestate(NULL);
-	ParseNamespaceItem *nsitem;
-	Bitmapset **inserted;
-	ListCell   *lc;
-
-	nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock,
-										   NULL, false, false);
-	inserted = ParseNamespaceItemInsertedCols(nsitem);
-	foreach(lc, CopyGetAttnums(RelationGetDescr(rel), rel, columns))
-		*inserted = bms_add_member(*inserted, lfirst_int(lc) -
-								   FirstLowInvalidHeapAttributeNumber);
-	return pstate;
-}
-
-/*
  * COPY from the feed, up to max_rows records.  Of several COPYs from one
  * source only the first meets the header.
  */
@@ -361,8 +340,9 @@ static void
 copy_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 {
 	CopyWriteState *state = (CopyWriteState *) arg;
-	ParseState *pstate = make_copy_parsestate(state->rel,
-											  target->options->columns);
+	List	   *attnums = CopyGetAttnums(RelationGetDescr(state->rel), state->rel,
+										 target->options->columns);
+	ParseState *pstate = ingest_route_parsestate(state->rel, attnums);
 	uint64		processed;
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);

@@ -339,13 +339,52 @@ execute_statement(IngestWriteTarget *target, InsertState *state)
 }
 
 /*
- * One statement per row.  The meter stays in one phase for the whole call:
+ * Insert one row by a statement of its own.
+ */
+static void
+insert_row(IngestWriteTarget *target, InsertState *state, char **fields)
+{
+	append_row(state, fields);
+	execute_insert(target, state);
+	reset_statement(state);
+}
+
+/*
+ * Insert one row by an execution of the prepared statement.
+ */
+static void
+insert_prepared_row(IngestWriteTarget *target, InsertState *state,
+					char **fields)
+{
+	for (int i = 0; i < state->nfields; i++)
+	{
+		ParamType  *param = &state->params[i];
+
+		if (fields[i] == ingest_field_default)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("strategy insert_prepared cannot take the DEFAULT marker"),
+					 errhint("Use strategy insert or insert_values.")));
+		state->values[i] = InputFunctionCall(&param->input, fields[i],
+											 param->ioparam, -1);
+		state->nulls[i] = fields[i] == NULL ? 'n' : ' ';
+	}
+	if (SPI_execute_plan(state->plan, state->values, state->nulls, false,
+						 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not execute prepared INSERT");
+	target->rows_loaded += SPI_processed;
+	SPI_freetuptable(SPI_tuptable);
+	MemoryContextReset(state->batch_context);
+}
+
+/*
+ * Insert rows one by one.  The meter stays in one phase for the whole call:
  * looking at the clock twice for every row would cost more than it tells.
  */
 static void
-insert_write(IngestWriteTarget *target, void *arg, int64 max_rows)
+write_each(IngestWriteTarget *target, InsertState *state, int64 max_rows,
+		   void (*insert) (IngestWriteTarget *, InsertState *, char **))
 {
-	InsertState *state = (InsertState *) arg;
 	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
 	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
 	ErrorContextCallback callback;
@@ -356,53 +395,22 @@ insert_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 	while (n-- > 0 && next_fields(target, &fields))
 	{
 		CHECK_FOR_INTERRUPTS();
-		append_row(state, fields);
-		execute_insert(target, state);
-		reset_statement(state);
+		insert(target, state, fields);
 	}
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * One execution of the prepared statement per row.
- */
+static void
+insert_write(IngestWriteTarget *target, void *arg, int64 max_rows)
+{
+	write_each(target, (InsertState *) arg, max_rows, insert_row);
+}
+
 static void
 prepared_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 {
-	InsertState *state = (InsertState *) arg;
-	MemoryContext old = MemoryContextSwitchTo(state->batch_context);
-	int64		n = max_rows > 0 ? Min(max_rows, 1000) : 1000;
-	ErrorContextCallback callback;
-	char	  **fields;
-
-	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
-	push_error_context(target, &callback);
-	while (n-- > 0 && next_fields(target, &fields))
-	{
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < state->nfields; i++)
-		{
-			ParamType  *param = &state->params[i];
-
-			if (fields[i] == ingest_field_default)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("strategy insert_prepared cannot take the DEFAULT marker"),
-						 errhint("Use strategy insert or insert_values.")));
-			state->values[i] = InputFunctionCall(&param->input, fields[i],
-												 param->ioparam, -1);
-			state->nulls[i] = fields[i] == NULL ? 'n' : ' ';
-		}
-		if (SPI_execute_plan(state->plan, state->values, state->nulls, false,
-							 0) != SPI_OK_INSERT)
-			elog(ERROR, "could not execute prepared INSERT");
-		target->rows_loaded += SPI_processed;
-		SPI_freetuptable(SPI_tuptable);
-		MemoryContextReset(state->batch_context);
-	}
-	error_context_stack = callback.previous;
-	MemoryContextSwitchTo(old);
+	write_each(target, (InsertState *) arg, max_rows, insert_prepared_row);
 }
 
 /*
