@@ -90,7 +90,7 @@ ingest_strategy_count(void)
 const IngestStrategy *
 ingest_strategy_get(int i)
 {
-	Assert(i >= 0 && i < lengthof(strategy_table));
+	Assert(i >= 0 && i < (int) lengthof(strategy_table));
 	return &strategy_table[i];
 }
 
