@@ -33,6 +33,7 @@
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
+#include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "mb/pg_wchar.h"
