@@ -257,7 +257,7 @@ checkpoint_between_runs(BenchState *state)
 		return;
 	}
 	ingest_progress_stage(INGEST_STAGE_CHECKPOINT);
-	RequestCheckpoint(CHECKPOINT_IMMEDIATE | CHECKPOINT_WAIT | CHECKPOINT_FORCE);
+	RequestCheckpoint(CHECKPOINT_FAST | CHECKPOINT_WAIT | CHECKPOINT_FORCE);
 }
 
 /*

@@ -20,8 +20,10 @@
 
 #include "access/nbtree.h"
 #include "access/stratnum.h"
+#include "access/tableam.h"
 #include "access/tupdesc.h"
 #include "access/xlog.h"
+#include "access/xlogreader.h"
 #include "commands/copy.h"
 #include "catalog/pg_namespace.h"
 #include "executor/executor.h"
@@ -34,9 +36,15 @@
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
+#include "utils/typcache.h"
+#include "utils/wait_event.h"
+#if PG_VERSION_NUM >= 160000
+#include "utils/wait_classes.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "ingest_tools needs PostgreSQL 15 or later"
@@ -55,6 +63,11 @@
 /* BGWORKER_BYPASS_ROLELOGINCHECK: from 17. */
 #if PG_VERSION_NUM < 170000
 #define BGWORKER_BYPASS_ROLELOGINCHECK 0
+#endif
+
+/* CHECKPOINT_FAST: so called from 19. */
+#if PG_VERSION_NUM < 190000
+#define CHECKPOINT_FAST CHECKPOINT_IMMEDIATE
 #endif
 
 /* CheckValidResultRel: mergeActions from 17, onConflictAction from 18. */
@@ -76,10 +89,44 @@ CheckValidResultRelCompat(ResultRelInfo *resultRelInfo, CmdType operation,
 #endif
 }
 
+/* CopyFormatOptions: two flags until 18, format from 19. */
+static inline bool
+ingest_copy_is_csv(const CopyFormatOptions *options)
+{
+#if PG_VERSION_NUM >= 190000
+	return options->format == COPY_FORMAT_CSV;
+#else
+	return options->csv_mode;
+#endif
+}
+
+static inline bool
+ingest_copy_is_binary(const CopyFormatOptions *options)
+{
+#if PG_VERSION_NUM >= 190000
+	return options->format == COPY_FORMAT_BINARY;
+#else
+	return options->binary;
+#endif
+}
+
 /* current_role_is_superuser: so called from 17. */
 #if PG_VERSION_NUM < 170000
 #define current_role_is_superuser session_auth_is_superuser
 #endif
+
+/* DomainHasConstraints: has_volatile from 19. */
+static inline bool
+DomainHasConstraintsCompat(Oid type_id)
+{
+#if PG_VERSION_NUM >= 190000
+	bool		has_volatile;
+
+	return DomainHasConstraints(type_id, &has_volatile);
+#else
+	return DomainHasConstraints(type_id);
+#endif
+}
 
 /* ExecGetRootToChildMap: from 16; before, a field set up with the partition. */
 #if PG_VERSION_NUM < 160000
@@ -108,14 +155,20 @@ ExecInitRangeTableCompat(EState *estate, List *rangeTable, List *permInfos,
 #endif
 }
 
-/* ExecInsertIndexTuples: onlySummarizing from 16. */
+/* ExecInsertIndexTuples: onlySummarizing from 16; flags from 19. */
 static inline List *
 ExecInsertIndexTuplesCompat(ResultRelInfo *resultRelInfo,
 							TupleTableSlot *slot, EState *estate,
 							bool update, bool noDupErr, bool *specConflict,
 							List *arbiterIndexes, bool onlySummarizing)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+	return ExecInsertIndexTuples(resultRelInfo, estate,
+								 (update ? EIIT_IS_UPDATE : 0) |
+								 (noDupErr ? EIIT_NO_DUPE_ERROR : 0) |
+								 (onlySummarizing ? EIIT_ONLY_SUMMARIZING : 0),
+								 slot, arbiterIndexes, specConflict);
+#elif PG_VERSION_NUM >= 160000
 	return ExecInsertIndexTuples(resultRelInfo, slot, estate, update, noDupErr,
 								 specConflict, arbiterIndexes, onlySummarizing);
 #else
@@ -401,12 +454,29 @@ _bt_finish_splitCompat(Relation rel, Relation heaprel, Buffer lbuf,
 #endif
 }
 
-/* _bt_search: heaprel from 16, a snapshot until 16. */
+/* _bt_freestack: until 18. */
+#if PG_VERSION_NUM >= 190000
+static inline void
+_bt_freestack(BTStack stack)
+{
+	while (stack != NULL)
+	{
+		BTStack		parent = stack->bts_parent;
+
+		pfree(stack);
+		stack = parent;
+	}
+}
+#endif
+
+/* _bt_search: heaprel from 16, a snapshot until 16, returnstack from 19. */
 static inline BTStack
 _bt_searchCompat(Relation rel, Relation heaprel, BTScanInsert key,
 				 Buffer *bufP, int access)
 {
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+	return _bt_search(rel, heaprel, key, bufP, access, true);
+#elif PG_VERSION_NUM >= 170000
 	return _bt_search(rel, heaprel, key, bufP, access);
 #elif PG_VERSION_NUM >= 160000
 	return _bt_search(rel, heaprel, key, bufP, access, NULL);
@@ -468,6 +538,19 @@ index_insert_cleanup(Relation indexRelation, IndexInfo *indexInfo)
 }
 #endif
 
+/* pg_plan_query: an ExplainState from 19. */
+static inline PlannedStmt *
+pg_plan_queryCompat(Query *querytree, const char *query_string,
+					int cursorOptions, ParamListInfo boundParams)
+{
+#if PG_VERSION_NUM >= 190000
+	return pg_plan_query(querytree, query_string, cursorOptions, boundParams,
+						 NULL);
+#else
+	return pg_plan_query(querytree, query_string, cursorOptions, boundParams);
+#endif
+}
+
 /* PrepareSortSupportFromIndexRel: a direction from 18, a strategy before. */
 static inline void
 PrepareSortSupportFromIndexRelCompat(Relation indexRel, bool reverse,
@@ -482,10 +565,35 @@ PrepareSortSupportFromIndexRelCompat(Relation indexRel, bool reverse,
 #endif
 }
 
+/* table_beginscan_tidrange: flags from 19. */
+static inline TableScanDesc
+table_beginscan_tidrangeCompat(Relation rel, Snapshot snapshot,
+							   ItemPointer mintid, ItemPointer maxtid)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan_tidrange(rel, snapshot, mintid, maxtid, 0);
+#else
+	return table_beginscan_tidrange(rel, snapshot, mintid, maxtid);
+#endif
+}
+
 /* varatt.h: part of postgres.h until 15. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
+
+/* XLogFindNextRecord: errormsg from 19. */
+static inline XLogRecPtr
+XLogFindNextRecordCompat(XLogReaderState *state, XLogRecPtr RecPtr,
+						 char **errormsg)
+{
+#if PG_VERSION_NUM >= 190000
+	return XLogFindNextRecord(state, RecPtr, errormsg);
+#else
+	*errormsg = NULL;
+	return XLogFindNextRecord(state, RecPtr);
+#endif
+}
 
 /* Columns that are generated, stored or (from 18) virtual. */
 static inline bool

@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"

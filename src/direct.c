@@ -369,7 +369,7 @@ queue_triggers(DirectLoad *load, ResultRelInfo *rri,
 
 	ItemPointerSet(&first, leaf->first_block, FirstOffsetNumber);
 	ItemPointerSet(&last, MaxBlockNumber, MaxOffsetNumber);
-	scan = table_beginscan_tidrange(rel, SnapshotSelf, &first, &last);
+	scan = table_beginscan_tidrangeCompat(rel, SnapshotSelf, &first, &last);
 	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
 	{
 		bool		isnull;

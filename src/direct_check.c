@@ -60,7 +60,7 @@
 static const char *
 check_format(const CopyFormatOptions *format)
 {
-	if (format->binary || !format->csv_mode)
+	if (!ingest_copy_is_csv(format))
 		return gettext_noop("the format is not CSV");
 	if (format->file_encoding != GetDatabaseEncoding())
 		return gettext_noop("the encoding of the file is not the server's");

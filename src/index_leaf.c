@@ -494,7 +494,7 @@ static void
 add_item(const LeafInserter *leaf, Page page, IndexTuple tuple, Size size,
 		 OffsetNumber offset)
 {
-	if (PageAddItem(page, (Item) tuple, size, offset, false, false) != offset)
+	if (PageAddItem(page, (char *) tuple, size, offset, false, false) != offset)
 		elog(ERROR, "failed to add an item to a leaf page of index \"%s\"",
 			 RelationGetRelationName(leaf->rel));
 }

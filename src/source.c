@@ -204,7 +204,7 @@ ingest_source_check_permission(const IngestSourceSpec *spec)
 static void
 check_format(const CopyFormatOptions *format)
 {
-	if (!format->csv_mode)
+	if (!ingest_copy_is_csv(format))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("only the csv format is supported here"),
@@ -545,7 +545,7 @@ plan_query(const char *text)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("source query must not change data")));
 
-	return pg_plan_query(query, text, CURSOR_OPT_NO_SCROLL, NULL);
+	return pg_plan_queryCompat(query, text, CURSOR_OPT_NO_SCROLL, NULL);
 }
 
 /*

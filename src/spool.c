@@ -21,6 +21,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
+#include "utils/wait_event.h"
 
 #include "parse.h"
 #include "scan.h"

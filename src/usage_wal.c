@@ -352,7 +352,7 @@ count_records(relwal_hash *table, XLogReaderState *reader, XLogRecPtr start)
 	uint64		number = 0;
 	char	   *message;
 
-	if (XLogRecPtrIsInvalid(XLogFindNextRecord(reader, start)))
+	if (XLogRecPtrIsInvalid(XLogFindNextRecordCompat(reader, start, &message)))
 		return source->limit_reached;
 
 	while (XLogReadRecord(reader, &message) != NULL)

@@ -177,7 +177,7 @@ begin_feed(IngestWriteTarget *target)
 		int			encoding = format->file_encoding >= 0 ?
 			format->file_encoding : pg_get_client_encoding();
 
-		if (!format->csv_mode || PG_ENCODING_IS_CLIENT_ONLY(encoding))
+		if (!ingest_copy_is_csv(format) || PG_ENCODING_IS_CLIENT_ONLY(encoding))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("strategy copy can commit on the way only while it loads CSV in an encoding that a server may have")));
