@@ -15,6 +15,11 @@
  * load also brings a file into the system's cache before the first run that
  * counts, so that none of them pays for that alone.
  *
+ * Locks: AccessShareLock on the target and its partitions, to the end of the
+ * transaction.  The keeper holds it too, from the start on: its later clones
+ * would otherwise queue behind whoever waits for a stronger lock, and he waits
+ * for us.
+ *
  * The function returns a row per call, so that a cursor or a SELECT list sees
  * each run when it ends.  The state between calls is in the multi-call
  * context; sessions and spool belong to the resource owner that is current
@@ -133,6 +138,15 @@ resolve_inputs(BenchState *state, Relation target)
 }
 
 /*
+ * Have the keeper hold the locks that it needs to make a clone.
+ */
+static void
+lock_sources(BenchState *state, Relation target)
+{
+	ingest_session_lock(state->keeper, ingest_clone_sources(target));
+}
+
+/*
  * Have the keeper make a clone, with the promise to drop it; returns its OID.
  */
 static Oid
@@ -143,6 +157,8 @@ create_clone(BenchState *state, const char *name, bool with_indexes)
 	char	   *drop = ingest_clone_drop_sql(target, name);
 	Oid			relid;
 
+	/* A partition may have been attached since. */
+	lock_sources(state, target);
 	table_close(target, NoLock);
 	state->clone_name = name;
 	ingest_session_set_farewell(state->keeper, drop);
@@ -377,13 +393,15 @@ bench_begin(BenchState *state)
 									 plan->options->columns);
 
 	ingest_progress_begin(plan->relid, 0, MyProcPid);
-	ingest_progress_stage(INGEST_STAGE_SPOOLING);
-	resolve_inputs(state, target);
-	table_close(target, NoLock);
 
 	state->keeper = ingest_session_begin("keeper", true);
 	if (state->keeper == NULL)
 		ingest_load_no_slot_error();
+	lock_sources(state, target);
+
+	ingest_progress_stage(INGEST_STAGE_SPOOLING);
+	resolve_inputs(state, target);
+	table_close(target, NoLock);
 	make_reference(state);
 }
 

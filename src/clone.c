@@ -41,6 +41,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
@@ -51,6 +52,7 @@
 #include "nodes/nodeFuncs.h"
 #include "partitioning/partdesc.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -221,6 +223,40 @@ ingest_clone_create_sql(Relation target, const char *name, bool with_indexes)
 	}
 
 	return build.sql.data;
+}
+
+/*
+ * Lock the target's partitions and list what the clone is made from.
+ */
+List *
+ingest_clone_sources(Relation target)
+{
+	List	   *tables = list_make1_oid(RelationGetRelid(target));
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	/* Children of a plain table are no part of it. */
+	if (!is_leaf(target))
+		tables = find_all_inheritors(RelationGetRelid(target),
+									 AccessShareLock, NULL);
+
+	foreach(lc, tables)
+	{
+		Relation	table = table_open(lfirst_oid(lc), NoLock);
+		ListCell   *lc2;
+
+		result = lappend_oid(result, lfirst_oid(lc));
+
+		/* A query that has read the table has left locks on its indexes. */
+		foreach(lc2, RelationGetIndexList(table))
+		{
+			if (CheckRelationOidLockedByMe(lfirst_oid(lc2), AccessShareLock,
+										   true))
+				result = lappend_oid(result, lfirst_oid(lc2));
+		}
+		table_close(table, NoLock);
+	}
+	return result;
 }
 
 /*

@@ -30,6 +30,13 @@
 extern char *ingest_clone_create_sql(Relation target, const char *name,
 									 bool with_indexes);
 
+/*
+ * What that text reads, as OIDs of relations that this transaction has locked
+ * in AccessShareLock mode or more: the target, its partitions, which are
+ * locked here, and those of their indexes that happen to be.
+ */
+extern List *ingest_clone_sources(Relation target);
+
 /* in clone_hash.c */
 
 /*

@@ -245,6 +245,23 @@ ingest_session_execute(IngestSession *session, const char *sql)
 		 strlen(sql) + 1);
 }
 
+/* Have a keeper hold locks; see session.h. */
+void
+ingest_session_lock(IngestSession *session, List *relids)
+{
+	StringInfoData request;
+	ListCell   *lc;
+
+	Assert(session->keeper);
+	initStringInfo(&request);
+	foreach(lc, relids)
+		appendBinaryStringInfo(&request, (char *) &lfirst_oid(lc),
+							   sizeof(Oid));
+	call(session, SESSION_CALL, "ingest_session_take_locks", request.data,
+		 request.len);
+	pfree(request.data);
+}
+
 /*
  * Replace the farewell of a keeper.  When this returns the keeper has it, so
  * what it removes may now be made.

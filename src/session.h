@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
 
 typedef struct IngestSession IngestSession;
 
@@ -90,6 +91,17 @@ extern void ingest_session_wait(IngestSession **sessions, int nsessions,
  */
 extern void ingest_session_execute(IngestSession *session, const char *sql);
 
+/*
+ * Have a keeper hold AccessShareLock on relations of this database, given by
+ * OID, across its transactions: until it leaves, starts its farewell or runs
+ * into an error.  What it then asks for in that mode it has at once, though
+ * others wait for a stronger lock that this transaction is in the way of.
+ *
+ * The caller's transaction must hold the same locks already, and hold them
+ * longer.  The keeper's own wait is one that no deadlock detector sees.
+ */
+extern void ingest_session_lock(IngestSession *session, List *relids);
+
 /* Replace the farewell of a keeper; NULL for none. */
 extern void ingest_session_set_farewell(IngestSession *session,
 										const char *sql);
@@ -116,5 +128,7 @@ extern void ingest_session_abandon(IngestSession **sessions, int nsessions);
 extern PGDLLEXPORT void ingest_session_main(Datum main_arg);
 extern PGDLLEXPORT void ingest_session_run_sql(StringInfo request,
 											   StringInfo reply);
+extern PGDLLEXPORT void ingest_session_take_locks(StringInfo request,
+												  StringInfo reply);
 
 #endif							/* INGEST_SESSION_H */

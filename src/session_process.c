@@ -11,6 +11,11 @@
  * administrator terminates the keeper, or the server shuts down, which waits
  * for it.  Its patience is bounded, for a shutdown's sake.
  *
+ * Locks that a keeper holds across its transactions are given back by the end
+ * of a failed one, by the farewell and at exit.  The server would not do the
+ * last: a process that ends outside a transaction leaves its session locks in
+ * shared memory.
+ *
  * The session has the owner's client encoding, as COPY takes a file's encoding
  * from it, so the server converts the text of messages to it.  The session
  * says what encoding follows, and the owner converts back.  Errors are sent
@@ -41,6 +46,8 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/shm_mq.h"
@@ -70,6 +77,7 @@ static volatile sig_atomic_t saying_farewell = false;
 static void keeper_sigterm(SIGNAL_ARGS);
 static void attach_segment(dsm_segment *segment, shm_toc *toc);
 static void become_caller(shm_toc *toc);
+static void release_locks(int code, Datum arg);
 static void use_encoding(int encoding);
 static bool receive_request(StringInfo request);
 static void run_request(StringInfo request);
@@ -113,6 +121,7 @@ ingest_session_main(Datum main_arg)
 		elog(ERROR, "invalid magic number in dynamic shared memory segment");
 	attach_segment(segment, toc);
 	become_caller(toc);
+	before_shmem_exit(release_locks, (Datum) 0);
 
 	pgstat_report_activity(STATE_IDLE, my_state->purpose);
 	pq_putemptymessage(SESSION_REPLY);
@@ -226,6 +235,19 @@ become_caller(shm_toc *toc)
 						PGC_USERSET, PGC_S_SESSION);
 	CommitTransactionCommand();
 	use_encoding(pg_get_client_encoding());
+}
+
+/*
+ * Release all locks, those of the session too: before_shmem_exit callback.
+ * It runs before the owner can see that the process is gone.
+ */
+static void
+release_locks(int code, Datum arg)
+{
+	(void) code;
+	(void) arg;
+	AbortOutOfAnyTransaction();
+	LockReleaseAll(DEFAULT_LOCKMETHOD, true);
 }
 
 /* Make the text of messages be in an encoding, and tell the owner. */
@@ -352,6 +374,25 @@ ingest_session_run_sql(StringInfo request, StringInfo reply)
 	execute_sql(pq_getmsgrawstring(request));
 }
 
+/*
+ * Handler of ingest_session_lock().  The transaction is there so that an error
+ * while waiting is cleaned up after; its end leaves session locks alone.
+ */
+void
+ingest_session_take_locks(StringInfo request, StringInfo reply)
+{
+	(void) reply;
+	StartTransactionCommand();
+	while (request->cursor < request->len)
+	{
+		LockRelId	relid = {InvalidOid, MyDatabaseId};
+
+		pq_copymsgbytes(request, (char *) &relid.relId, sizeof(Oid));
+		LockRelationIdForSession(&relid, AccessShareLock);
+	}
+	CommitTransactionCommand();
+}
+
 /* Run SQL commands in one transaction, none of them found by search_path. */
 static void
 execute_sql(const char *sql)
@@ -438,6 +479,9 @@ say_farewell(void)
 	QueryCancelPending = false;
 	whereToSendOutput = DestNone;
 	pgstat_report_activity(STATE_RUNNING, my_farewell);
+
+	/* What may take long now must not hold up who waits for them. */
+	LockReleaseAll(DEFAULT_LOCKMETHOD, true);
 	await_siblings();
 
 	/*
