@@ -42,7 +42,7 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 #include "utils/wait_event.h"
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 180000
 #include "utils/wait_classes.h"
 #endif
 
