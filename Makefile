@@ -7,6 +7,7 @@ OBJS = \
 	src/bench.o \
 	src/bench_measure.o \
 	src/bench_plan.o \
+	src/choose.o \
 	src/chunk.o \
 	src/cleanup.o \
 	src/clone.o \
@@ -61,7 +62,8 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies options source copy_equal load direct bench privileges
+SQL_TESTS = strategies options source copy_equal load direct fallback auto bench \
+	privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 

@@ -78,7 +78,7 @@ SELECT a, b, count(*) FROM load_t GROUP BY a, b ORDER BY a, b;
 
 -- rules: COPY does not follow them
 CREATE RULE load_rule AS ON INSERT TO load_t DO ALSO SELECT 1;
-SELECT ingest_load('load_t', 'SELECT 1', 'strategy insert, columns (a)');
+SELECT strategy, strategy_used, rows_loaded FROM ingest_load('load_t', 'SELECT 1', 'strategy insert, columns (a)');
 SELECT rows_loaded FROM ingest_load('load_t', 'SELECT 1', 'strategy online, columns (a)');
 DROP RULE load_rule ON load_t;
 

@@ -173,7 +173,8 @@ lookup_index_mode(const char *name)
 }
 
 /*
- * The strategies asked for, all of them by default.
+ * The strategies asked for; by default all of them, but for "auto", which
+ * would be one of the others once more.
  */
 static const IngestStrategy **
 get_strategies(FunctionCallInfo fcinfo, int *n)
@@ -181,16 +182,20 @@ get_strategies(FunctionCallInfo fcinfo, int *n)
 	ArrayArg	array = get_array(fcinfo, ARG_STRATEGIES, TEXTOID);
 	const IngestStrategy **result;
 
-	*n = array.n > 0 ? array.n : ingest_strategy_count();
-	result = palloc_array(const IngestStrategy *, *n);
-	for (int i = 0; i < *n; i++)
+	result = palloc_array(const IngestStrategy *,
+						  Max(array.n, ingest_strategy_count()));
+	*n = 0;
+	for (int i = 0; array.n == 0 && i < ingest_strategy_count(); i++)
 	{
-		if (array.n == 0)
-			result[i] = ingest_strategy_get(i);
-		else if (array.nulls[i])
+		if (ingest_strategy_get(i)->writer != NULL)
+			result[(*n)++] = ingest_strategy_get(i);
+	}
+	for (int i = 0; i < array.n; i++)
+	{
+		if (array.nulls[i])
 			null_argument_error(ARG_STRATEGIES);
-		else
-			result[i] = ingest_strategy_lookup(TextDatumGetCString(array.values[i]));
+		result[(*n)++] =
+			ingest_strategy_lookup(TextDatumGetCString(array.values[i]));
 	}
 	return result;
 }
@@ -275,8 +280,10 @@ build_runs(FunctionCallInfo fcinfo, IngestBenchPlan *plan)
 			run.commit_rows = run.strategy->default_commit_rows;
 		if (!run.strategy->uses_batch_rows)
 			run.batch_rows = options->batch_rows;
-		/* No strategy defers index work: each row's entries go in with it. */
-		run.index_mode = INGEST_INDEX_ROW;
+		if (run.commit_rows > 0 && !run.strategy->commits_at_rows)
+			run.commit_rows = INGEST_COMMIT_ROWS_END;
+		if (!run.strategy->uses_index_mode)
+			run.index_mode = options->index_mode;
 		add_run(plan, &run);
 	}
 }

@@ -17,9 +17,6 @@
  *
  * With one process there is no parallel mode at all.
  *
- * Where "direct" cannot be used, "online" does the load and the target is
- * told why.
- *
  * Locks: RowExclusiveLock on the target and all of its leaves.
  *
  * IDENTIFICATION
@@ -60,10 +57,6 @@ typedef struct DirectLoad
 	IngestWriteTarget *target;
 	Relation	rel;
 	List	   *leaves;			/* OIDs, ascending */
-
-	/* another writer does it */
-	const IngestWriter *delegate;
-	void	   *delegate_state;
 
 	/* the file's records */
 	int64		start;
@@ -557,14 +550,7 @@ direct_begin(IngestWriteTarget *target)
 
 	load->target = target;
 	load->rel = table_open(target->relid, RowExclusiveLock);
-	target->reason = ingest_direct_unsupported(target, load->rel,
-											   &load->leaves);
-	if (target->reason != NULL)
-	{
-		target->strategy_used = "online";
-		load->delegate = &ingest_writer_rows;
-		load->delegate_state = load->delegate->begin(target);
-	}
+	load->leaves = ingest_direct_leaves(load->rel);
 	return load;
 }
 
@@ -577,11 +563,6 @@ direct_write(IngestWriteTarget *target, void *state, int64 max_rows)
 {
 	DirectLoad *load = state;
 
-	if (load->delegate != NULL)
-	{
-		load->delegate->write(target, load->delegate_state, max_rows);
-		return;
-	}
 	load_all(load);
 	target->at_end = true;
 }
@@ -591,14 +572,13 @@ direct_finish(IngestWriteTarget *target, void *state)
 {
 	DirectLoad *load = state;
 
-	if (load->delegate != NULL)
-		load->delegate->finish(target, load->delegate_state);
 	table_close(load->rel, NoLock);
 }
 
 const IngestWriter ingest_writer_direct = {
 	.name = "direct",
 	.needs_parser = true,
+	.unusable = ingest_direct_unusable,
 	.begin = direct_begin,
 	.write = direct_write,
 	.finish = direct_finish,

@@ -87,13 +87,17 @@ typedef struct IngestDirectPart IngestDirectPart;
 
 /* in direct_check.c */
 
+/* Why "direct" cannot do a load (IngestWriter.unusable). */
+extern const char *ingest_direct_unusable(Relation rel,
+										  const IngestOptions *options,
+										  const IngestSourceSpec *spec);
+
 /*
- * Why the load cannot be done by "direct", or NULL.  leaves is set to the
- * tables rows may be stored in (OIDs, ascending), which are then locked with
- * RowExclusiveLock.
+ * The tables rows may be stored in (OIDs, ascending), locked with
+ * RowExclusiveLock.  Raises an error if "direct" cannot fill one of them:
+ * a partition may have been attached since ingest_direct_unusable() looked.
  */
-extern const char *ingest_direct_unsupported(const IngestWriteTarget *target,
-											 Relation rel, List **leaves);
+extern List *ingest_direct_leaves(Relation rel);
 
 /* Why only one process may do it, or NULL. */
 extern const char *ingest_direct_serial(const IngestWriteTarget *target,

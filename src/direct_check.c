@@ -39,6 +39,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
+#include "commands/copy.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
@@ -51,6 +52,7 @@
 #include "compat.h"
 #include "convert.h"
 #include "direct.h"
+#include "route.h"
 
 /* ------------------------------------------------------------------------
  * Format and source
@@ -60,16 +62,12 @@
 static const char *
 check_format(const CopyFormatOptions *format)
 {
-	if (!ingest_copy_is_csv(format))
-		return gettext_noop("the format is not CSV");
 	if (format->file_encoding != GetDatabaseEncoding())
 		return gettext_noop("the encoding of the file is not the server's");
 	if (format->freeze)
 		return gettext_noop("rows are to be frozen");
 	if (ingest_copy_default_marker(format) != NULL)
 		return gettext_noop("the DEFAULT option is used");
-	if (ingest_copy_ignores_errors(format))
-		return gettext_noop("the ON_ERROR option is used");
 	if (strchr("\r\n", format->quote[0]) || strchr("\r\n", format->escape[0]))
 		return gettext_noop("the quote or escape character is a line end");
 	return NULL;
@@ -93,30 +91,36 @@ check_source(const IngestSourceSpec *spec)
  */
 
 /*
- * Triggers: those of foreign keys and of statements may stay.
+ * Triggers: those of foreign keys and deferrable constraints and those of
+ * statements may stay.
  */
+static const char *
+check_trigger(const Trigger *trigger)
+{
+	if (!TRIGGER_FOR_INSERT(trigger->tgtype) ||
+		!ingest_route_trigger_enabled(trigger))
+		return NULL;
+	if (trigger->tgnewtable != NULL)
+		return gettext_noop("a trigger uses a transition table");
+	if (!TRIGGER_FOR_ROW(trigger->tgtype) || trigger->tgisinternal)
+		return NULL;
+	if (!TRIGGER_FOR_AFTER(trigger->tgtype))
+		return gettext_noop("a table has a BEFORE ROW trigger");
+	return gettext_noop("a table has an AFTER ROW trigger");
+}
+
 static const char *
 check_triggers(Relation rel)
 {
 	TriggerDesc *triggers = rel->trigdesc;
+	const char *reason = NULL;
 
-	if (triggers == NULL)
-		return NULL;
-	if (triggers->trig_insert_before_row || triggers->trig_insert_instead_row)
-		return gettext_noop("a table has a BEFORE ROW or INSTEAD OF trigger");
-	if (triggers->trig_insert_new_table)
-		return gettext_noop("a trigger uses a transition table");
-	for (int i = 0; i < triggers->numtriggers; i++)
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		Trigger    *trigger = &triggers->triggers[i];
-
-		if (TRIGGER_FOR_ROW(trigger->tgtype) &&
-			TRIGGER_FOR_INSERT(trigger->tgtype) &&
-			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_NONE &&
-			!trigger->tgisinternal)
-			return gettext_noop("a table has an AFTER ROW trigger");
+		if (reason == NULL)
+			reason = check_trigger(&triggers->triggers[i]);
 	}
-	return NULL;
+	return reason;
 }
 
 /* A table that rows are to be stored in. */
@@ -194,27 +198,45 @@ check_leaves(Relation rel, List **leaves)
 }
 
 const char *
-ingest_direct_unsupported(const IngestWriteTarget *target, Relation rel,
-						  List **leaves)
+ingest_direct_unusable(Relation rel, const IngestOptions *options,
+					   const IngestSourceSpec *spec)
 {
-	CopyFormatOptions *format = ingest_source_format(target->spec,
-													 target->options);
-	List	   *attnums = ingest_parse_attnums(target->parser);
+	List	   *attnums = CopyGetAttnums(RelationGetDescr(rel), rel,
+										 options->columns);
+	List	   *leaves;
 	const char *reason;
 
-	*leaves = NIL;
 	if (IsInParallelMode())
 		return gettext_noop("the session is in parallel mode");
 	if (attnums == NIL)
 		return gettext_noop("no column is to be loaded");
-	reason = check_format(format);
+	reason = ingest_source_only_copy(spec, options);
 	if (reason == NULL)
-		reason = check_source(target->spec);
+		reason = check_format(ingest_source_format(spec, options));
 	if (reason == NULL)
-		reason = check_leaves(rel, leaves);
+		reason = check_source(spec);
+	if (reason == NULL)
+		reason = check_leaves(rel, &leaves);
 	if (reason == NULL)
 		reason = check_defaults(rel, attnums);
 	return reason;
+}
+
+List *
+ingest_direct_leaves(Relation rel)
+{
+	List	   *leaves;
+	const char *reason = check_leaves(rel, &leaves);
+
+	if (reason != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has changed since the load began",
+						RelationGetRelationName(rel)),
+				 errdetail("Now strategy direct cannot be used because %s.",
+						   _(reason)),
+				 errhint("Try again.")));
+	return leaves;
 }
 
 /* ------------------------------------------------------------------------

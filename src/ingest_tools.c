@@ -14,6 +14,7 @@
 
 #include "fmgr.h"
 
+#include "choose.h"
 #include "compat.h"
 #include "direct.h"
 #include "options.h"
@@ -25,6 +26,7 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	ingest_choose_define_settings();
 	ingest_direct_define_settings();
 	ingest_options_define_settings();
 }

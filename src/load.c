@@ -49,6 +49,7 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 
+#include "choose.h"
 #include "compat.h"
 #include "load.h"
 #include "load_job.h"
@@ -69,7 +70,7 @@
 /* A load in progress, in target.context. */
 typedef struct LoadState
 {
-	const IngestLoad *load;
+	IngestLoad	load;			/* as it is done */
 	const IngestWriter *writer;
 	IngestWriteTarget target;
 	XLogRecPtr	start_lsn;
@@ -196,26 +197,63 @@ relation_size(Oid relid)
 void
 ingest_load_describe(const IngestLoad *load, IngestReport *report)
 {
+	report->strategy = load->options->strategy;
+	report->workers = load->options->workers;
+	ingest_load_describe_used(load, load->strategy, report);
+}
+
+void
+ingest_load_describe_used(const IngestLoad *load, const IngestStrategy *used,
+						  IngestReport *report)
+{
 	const IngestOptions *options = load->options;
 
-	report->strategy = options->strategy;
-	report->strategy_used = load->strategy->name;
-	report->batch_rows = load->strategy->uses_batch_rows ?
-		options->batch_rows : -1;
-	report->split_bytes = load->strategy->uses_split_bytes &&
+	report->strategy_used = used->name;
+	report->batch_rows = used->uses_batch_rows ? options->batch_rows : -1;
+	report->split_bytes = used->uses_split_bytes &&
 		options->split_bytes > 0 ? options->split_bytes : -1;
+	report->commit_rows_used =
+		options->commit_rows == INGEST_COMMIT_ROWS_END ||
+		(options->commit_rows == INGEST_COMMIT_ROWS_DYNAMIC ?
+		 used->commits_dynamically : used->commits_at_rows);
 	report->commit_rows = options->commit_rows;
 	report->commit_mode = options->commit_mode;
-	report->index_mode = INGEST_INDEX_ROW;
-	report->workers = options->workers;
+	report->index_mode_used = used->uses_index_mode;
+	report->index_mode = options->index_mode;
+}
+
+void
+ingest_load_choose(IngestLoad *load, Relation rel, bool tell,
+				   IngestReport *report)
+{
+	IngestOptions *options = palloc_object(IngestOptions);
+	IngestChoice choice;
+
+	ingest_choose(load->strategy, rel, load->options, load->spec, &choice);
+	if (tell)
+		ingest_choose_tell(load->strategy, rel, load->options, load->spec,
+						   &choice);
+
+	if (load->strategy->writer == NULL)
+		report->workers = choice.workers;
+	*options = *load->options;
+	options->strategy = choice.strategy->name;
+	options->workers = choice.workers;
+	load->options = options;
+	load->strategy = choice.strategy;
+	ingest_load_describe_used(load, choice.strategy, report);
+	if (choice.reason != NULL)
+		report->reason = _(choice.reason);
 }
 
 /*
- * Open the target and what stands between the source and the writer.  Called
- * in a transaction; all of it is allocated in the load's own context.
+ * Choose the writer, and open the target and what stands between the source
+ * and the writer.  Called in a transaction; all of it is allocated in the
+ * load's own context.
  */
 static LoadState *
-begin_load(const IngestLoad *load, MemoryContext parent)
+begin_load(const IngestLoad *load, MemoryContext parent, bool tell,
+		   IngestReport *report)
 {
 	MemoryContext context = AllocSetContextCreate(parent, "ingest_tools load",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -226,11 +264,9 @@ begin_load(const IngestLoad *load, MemoryContext parent)
 
 	state->start_us = monotonic_us();
 	state->start_lsn = GetXLogInsertRecPtr();
-	state->load = load;
-	state->writer = load->strategy->writer;
+	state->load = *load;
 
 	target->relid = load->relid;
-	target->options = load->options;
 	target->spec = load->spec;
 	target->context = context;
 	target->meter = ingest_meter_begin();
@@ -239,11 +275,16 @@ begin_load(const IngestLoad *load, MemoryContext parent)
 								  load->options->columns);
 	if (!rel->rd_islocaltemp)
 		PreventCommandIfReadOnly("ingest_load()");
+	ingest_load_choose(&state->load, rel, tell, report);
+	state->writer = state->load.strategy->writer;
+	target->options = state->load.options;
+
 	ingest_meter_watch(target->meter, rel);
 	if (state->writer->needs_parser)
 	{
-		target->source = ingest_source_begin(load->spec, load->options);
-		target->parser = ingest_parse_begin(rel, load->options, target->source);
+		target->source = ingest_source_begin(load->spec, target->options);
+		target->parser = ingest_parse_begin(rel, target->options,
+											target->source);
 	}
 	table_close(rel, NoLock);
 
@@ -338,10 +379,11 @@ fill_report(LoadState *state, IngestReport *report)
 	report->meter = target->meter;
 	if (target->workers_used > 0)
 		report->workers_used = target->workers_used;
-	if (target->reason)
+	if (target->reason && report->reason)
+		report->reason = psprintf("%s; %s", report->reason,
+								  _(target->reason));
+	else if (target->reason)
 		report->reason = _(target->reason);
-	if (target->strategy_used)
-		report->strategy_used = target->strategy_used;
 }
 
 List *
@@ -377,8 +419,9 @@ ingest_load_here(const IngestLoad *load, IngestReport *report)
 	LoadState  *state;
 
 	ingest_wal_io_snapshot(&io_start);
-	state = begin_load(load, CurrentMemoryContext);
-	ingest_progress_begin(load->relid, ingest_strategy_number(load->strategy),
+	state = begin_load(load, CurrentMemoryContext, true, report);
+	ingest_progress_begin(load->relid,
+						  ingest_strategy_number(state->load.strategy),
 						  MyProcPid);
 	if (state->target.source)
 		ingest_progress_total(ingest_source_bytes_total(state->target.source));
@@ -422,6 +465,19 @@ apply_commit_mode(IngestCommitMode mode)
 }
 
 /*
+ * In another transaction than the first one the table may be another.
+ */
+static void
+recheck_writer(LoadState *state)
+{
+	Relation	rel = table_open(state->load.relid, RowExclusiveLock);
+
+	ingest_choose_recheck(state->load.strategy, rel, state->load.options,
+						  state->load.spec);
+	table_close(rel, NoLock);
+}
+
+/*
  * Take rows and commit, until the source is at its end.  Called in a
  * transaction, returns outside of one.
  */
@@ -435,6 +491,8 @@ load_in_transactions(LoadState *state)
 		int64		rows_before = target->rows_read;
 
 		PushActiveSnapshot(GetTransactionSnapshot());
+		if (rows_before > 0)
+			recheck_writer(state);
 		write_rows(state, true);
 		PopActiveSnapshot();
 
@@ -508,8 +566,10 @@ ingest_load_job(StringInfo request, StringInfo reply)
 	MemoryContextSwitchTo(context);
 	leader_pid = get_job(request, &load);
 	apply_commit_mode(load.options->commit_mode);
-	state = begin_load(&load, context);
-	ingest_progress_begin(load.relid, ingest_strategy_number(load.strategy),
+	ingest_report_init(&report);
+	state = begin_load(&load, context, false, &report);
+	ingest_progress_begin(load.relid,
+						  ingest_strategy_number(state->load.strategy),
 						  leader_pid);
 	if (state->target.source)
 		ingest_progress_total(ingest_source_bytes_total(state->target.source));
@@ -531,8 +591,8 @@ ingest_load_job(StringInfo request, StringInfo reply)
 	result.end_lsn = report.end_lsn;
 	result.workers_used = Max(state->target.workers_used, 1);
 	ingest_message_put(reply, &result, sizeof(result));
-	ingest_message_put_string(reply, state->target.reason);
-	ingest_message_put_string(reply, state->target.strategy_used);
+	ingest_message_put_string(reply, report.reason);
+	ingest_message_put_string(reply, state->load.strategy->name);
 	ingest_meter_send(state->target.meter, reply);
 	ingest_wal_io_report();
 }

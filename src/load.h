@@ -40,11 +40,27 @@ typedef struct IngestLoad
 extern Relation ingest_load_open_target(Oid relid, LOCKMODE lockmode,
 										List *columns);
 
-/* Load in this process, in the current transaction. */
+/*
+ * Find the strategy that does a load asked for, and put it, with the options
+ * to match, into the load and into the report.  With tell the user learns
+ * about a strategy that had to be replaced.
+ */
+extern void ingest_load_choose(IngestLoad *load, Relation rel, bool tell,
+							   IngestReport *report);
+
+/*
+ * Load in this process, in the current transaction, with the strategy that
+ * ingest_load_choose() finds.
+ */
 extern void ingest_load_here(const IngestLoad *load, IngestReport *report);
 
 /* Copy what the options say into a report. */
 extern void ingest_load_describe(const IngestLoad *load, IngestReport *report);
+
+/* The same about a strategy that does the load instead. */
+extern void ingest_load_describe_used(const IngestLoad *load,
+									  const IngestStrategy *used,
+									  IngestReport *report);
 
 /*
  * Add name and size to a list of IngestRelationUsage, each table followed by

@@ -58,6 +58,7 @@ load_by_sessions(IngestLoad *load, IngestOptions *options, Relation target,
 {
 	ingest_load_check_shared(target);
 	load->spec = ingest_input_share(target, load->spec, options, -1);
+	ingest_load_choose(load, target, true, report);
 	ingest_load_sessions(load, target, -1, report);
 	report->relations =
 		ingest_load_name_relations(ingest_meter_relations(report->meter));

@@ -21,8 +21,8 @@
 #define INGEST_LOAD_JOB		"ingest_load_job"
 
 /*
- * First part of the reply; the reason and the strategy used, which may be
- * NULL, and the session's meter follow.
+ * First part of the reply; the reason, which may be NULL, the name of the
+ * strategy used and the session's meter follow.
  */
 typedef struct IngestLoadResult
 {

@@ -164,7 +164,7 @@ gang_tick(void *arg)
  * Add up what the sessions answered.
  */
 static void
-gather_results(Gang *gang, IngestReport *report)
+gather_results(Gang *gang, const IngestLoad *load, IngestReport *report)
 {
 	IngestMeter *total = NULL;
 	int64		start_us = PG_INT64_MAX;
@@ -182,15 +182,14 @@ gather_results(Gang *gang, IngestReport *report)
 		IngestLoadResult result;
 		IngestMeter *meter;
 		const char *reason;
-		const char *strategy_used;
+		const IngestStrategy *used;
 
 		ingest_message_get(gang->replies[i], &result, sizeof(result));
 		reason = ingest_message_get_string(gang->replies[i]);
-		strategy_used = ingest_message_get_string(gang->replies[i]);
+		used = ingest_strategy_lookup(ingest_message_get_string(gang->replies[i]));
 		if (reason)
 			report->reason = reason;
-		if (strategy_used)
-			report->strategy_used = strategy_used;
+		ingest_load_describe_used(load, used, report);
 		report->workers_used += result.workers_used;
 		meter = ingest_meter_receive(gang->replies[i]);
 		if (total == NULL)
@@ -243,7 +242,7 @@ run_gang(Gang *gang, const IngestLoad *load, Relation target, int64 max_rows,
 						ingest_wait_sample_interval, gang_tick, gang);
 	ingest_wal_io_snapshot(&io_end);
 
-	gather_results(gang, report);
+	gather_results(gang, load, report);
 	ingest_wal_io_diff(&report->wal_io, &io_end, &io_start);
 	report->waits = ingest_waits_list(gang->waits);
 	report->waits_known = true;

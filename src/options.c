@@ -357,6 +357,17 @@ ingest_options_parse(const char *text)
 	return options;
 }
 
+bool
+ingest_options_given(const IngestOptions *options, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, options->own_given)
+		if (strcmp((const char *) lfirst(lc), name) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Replace COPY's options by those of copy_text, and keep ours.
  */

@@ -74,6 +74,10 @@ extern IngestOptions *ingest_options_parse(const char *text);
 extern void ingest_options_use_dialect(IngestOptions *options,
 									   const char *copy_text);
 extern void ingest_options_remove_header(IngestOptions *options);
+
+/* Has the user given this option of ours? */
+extern bool ingest_options_given(const IngestOptions *options,
+								 const char *name);
 extern char *ingest_options_text(const IngestOptions *options);
 extern const char *ingest_commit_mode_name(IngestCommitMode mode);
 extern IngestCommitMode ingest_commit_mode_lookup(const char *name);

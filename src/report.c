@@ -288,11 +288,12 @@ ingest_report_tuple(const IngestReport *report, TupleDesc tupdesc)
 	put_int4(&row, report->repetition);
 	put_int4(&row, report->batch_rows);
 	put_int8(&row, report->split_bytes);
-	put_text(&row, report->commits_itself ?
+	put_text(&row, report->commits_itself && report->commit_rows_used ?
 			 commit_rows_text(report->commit_rows) : NULL);
 	put_text(&row, report->commits_itself ?
 			 ingest_commit_mode_name(report->commit_mode) : NULL);
-	put_text(&row, ingest_index_mode_name(report->index_mode));
+	put_text(&row, report->index_mode_used ?
+			 ingest_index_mode_name(report->index_mode) : NULL);
 	put_int4(&row, report->workers);
 	put_int4(&row, report->workers_used);
 

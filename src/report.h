@@ -40,13 +40,16 @@ typedef struct IngestReport
 	const char *source;
 	const char *strategy;
 	const char *strategy_used;
-	const char *reason;			/* why it is not the one asked for */
+	const char *reason;			/* why it is not what was asked for, or why
+								 * "auto" took it */
 	int			repetition;
 	int			batch_rows;
 	int64		split_bytes;
 	bool		commits_itself; /* else the caller's transaction commits */
+	bool		commit_rows_used;	/* else it makes no difference */
 	int			commit_rows;
 	IngestCommitMode commit_mode;
+	bool		index_mode_used;	/* likewise */
 	IngestIndexMode index_mode;
 	int			workers;
 	int			workers_used;

@@ -182,6 +182,17 @@ ingest_route_convert(IngestRoute *route, ResultRelInfo *leaf,
  *
  * The caller has dropped its own slots and has handled the queued triggers.
  */
+/* As TriggerEnabled() in commands/trigger.c. */
+bool
+ingest_route_trigger_enabled(const Trigger *trigger)
+{
+	if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+		return trigger->tgenabled == TRIGGER_FIRES_ALWAYS ||
+			trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA;
+	return trigger->tgenabled == TRIGGER_FIRES_ALWAYS ||
+		trigger->tgenabled == TRIGGER_FIRES_ON_ORIGIN;
+}
+
 void
 ingest_route_finish(IngestRoute *route)
 {

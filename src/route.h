@@ -67,6 +67,12 @@ extern TupleTableSlot *ingest_route_convert(IngestRoute *route,
 											TupleTableSlot *slot,
 											TupleTableSlot *into);
 
+/*
+ * Would a trigger fire in this session, as far as ENABLE and DISABLE TRIGGER
+ * and session_replication_role have a say?
+ */
+extern bool ingest_route_trigger_enabled(const Trigger *trigger);
+
 extern void ingest_route_finish(IngestRoute *route);
 
 #endif							/* INGEST_ROUTE_H */

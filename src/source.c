@@ -216,6 +216,19 @@ check_format(const CopyFormatOptions *format)
 				 errhint("Use the strategy copy.")));
 }
 
+const char *
+ingest_source_only_copy(const IngestSourceSpec *spec,
+						const IngestOptions *options)
+{
+	if (spec->kind == INGEST_SOURCE_QUERY)
+		return NULL;
+	if (!ingest_copy_is_csv(&options->copy))
+		return gettext_noop("the format is not CSV");
+	if (ingest_copy_ignores_errors(&options->copy))
+		return gettext_noop("the ON_ERROR option is used");
+	return NULL;
+}
+
 CopyFormatOptions *
 ingest_source_format(const IngestSourceSpec *spec,
 					 const IngestOptions *options)

@@ -76,6 +76,12 @@ extern void ingest_source_check_permission(const IngestSourceSpec *spec);
 extern CopyFormatOptions *ingest_source_format(const IngestSourceSpec *spec,
 											   const IngestOptions *options);
 
+/*
+ * Why only the server's COPY can read the bytes, or NULL; untranslated.
+ */
+extern const char *ingest_source_only_copy(const IngestSourceSpec *spec,
+										   const IngestOptions *options);
+
 /* Number of header lines at the beginning of the bytes. */
 extern int	ingest_source_header_lines(const IngestSourceSpec *spec,
 									   const CopyFormatOptions *format);

@@ -4,7 +4,8 @@
  *		The table of strategies, and the function that shows it.
  *
  * A strategy is a row of strategy_table[]: a writer and what is true of it.
- * Nothing else in the tree asks which strategy runs.
+ * Nothing else in the tree asks which strategy runs, but for choose.c, which
+ * picks one where "auto" is asked for.
  *
  * IDENTIFICATION
  *		src/strategy.c
@@ -27,6 +28,9 @@ static const IngestStrategy strategy_table[] = {
 		.name = "insert",
 		.summary = "one INSERT statement per row",
 		.writer = &ingest_writer_insert,
+		.fallback = "copy",
+		.commits_at_rows = true,
+		.commits_dynamically = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,
 		.logged = true,
@@ -36,6 +40,9 @@ static const IngestStrategy strategy_table[] = {
 		.name = "insert_prepared",
 		.summary = "one execution of a prepared INSERT per row",
 		.writer = &ingest_writer_insert_prepared,
+		.fallback = "copy",
+		.commits_at_rows = true,
+		.commits_dynamically = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,
 		.logged = true,
@@ -45,8 +52,11 @@ static const IngestStrategy strategy_table[] = {
 		.name = "insert_values",
 		.summary = "INSERT ... VALUES of batch_rows rows, cut at split_bytes",
 		.writer = &ingest_writer_insert_values,
+		.fallback = "copy",
 		.uses_batch_rows = true,
 		.uses_split_bytes = true,
+		.commits_at_rows = true,
+		.commits_dynamically = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,
 		.logged = true,
@@ -56,6 +66,7 @@ static const IngestStrategy strategy_table[] = {
 		.name = "copy",
 		.summary = "the server's own COPY",
 		.writer = &ingest_writer_copy,
+		.commits_at_rows = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,
 		.logged = true,
@@ -65,6 +76,9 @@ static const IngestStrategy strategy_table[] = {
 		.name = "online",
 		.summary = "rows inserted without SQL, row by row with indexes, triggers and foreign keys",
 		.writer = &ingest_writer_rows,
+		.fallback = "copy",
+		.commits_at_rows = true,
+		.commits_dynamically = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_DYNAMIC,
 		.fires_triggers = true,
 		.logged = true,
@@ -74,6 +88,17 @@ static const IngestStrategy strategy_table[] = {
 		.name = "direct",
 		.summary = "whole pages built in parallel, indexes afterwards from sorted keys",
 		.writer = &ingest_writer_direct,
+		.fallback = "online",
+		.uses_index_mode = true,
+		.own_workers = true,
+		.default_commit_rows = INGEST_COMMIT_ROWS_END,
+		.fires_triggers = true,
+		.logged = true,
+		.lock = "RowExclusiveLock",
+	},
+	{
+		.name = "auto",
+		.summary = "direct, copy or online, as table, source and options suggest; the report says why",
 		.own_workers = true,
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,

@@ -19,11 +19,15 @@ typedef struct IngestStrategy
 {
 	const char *name;
 	const char *summary;		/* one line for a reader */
-	const IngestWriter *writer;
+	const IngestWriter *writer; /* NULL: another strategy is picked (auto) */
+	const char *fallback;		/* what does a load that it cannot do */
 
 	/* which options make a difference; a report shows NULL for the others */
 	bool		uses_batch_rows;
 	bool		uses_split_bytes;
+	bool		uses_index_mode;
+	bool		commits_at_rows;	/* commit_rows is a number */
+	bool		commits_dynamically;	/* commit_rows is dynamic */
 
 	/* starts its workers by itself, in the caller's transaction */
 	bool		own_workers;

@@ -41,7 +41,6 @@ typedef struct IngestWriteTarget
 	bool		rows_read_unknown;	/* rows_read is only a lower bound */
 	bool		at_end;			/* the source has no more rows */
 	bool		begun;			/* begin has been called before */
-	const char *strategy_used;	/* another writer's name, or NULL */
 	const char *reason;			/* why it was not done as asked, or NULL */
 	int			workers_used;	/* processes, 0: this one */
 	void	   *writer_private; /* in context */
@@ -62,6 +61,16 @@ typedef struct IngestWriter
 {
 	const char *name;
 	bool		needs_parser;
+
+	/*
+	 * Why it cannot do a load, or NULL, as the end of "because ...",
+	 * untranslated.  NULL for a writer that can do every load.  rel is the
+	 * target, locked with RowExclusiveLock; locks taken on its partitions are
+	 * kept, so that what has been found out stays true.
+	 */
+	const char *(*unusable) (Relation rel, const IngestOptions *options,
+							 const IngestSourceSpec *spec);
+
 	void	   *(*begin) (IngestWriteTarget *target);
 	void		(*write) (IngestWriteTarget *target, void *state, int64 max_rows);
 	void		(*finish) (IngestWriteTarget *target, void *state);

@@ -68,19 +68,24 @@ typedef struct InsertState
 	char	   *nulls;
 } InsertState;
 
-/*
- * COPY ignores rules; INSERT would follow them.
- */
-static void
-check_no_rules(Relation rel)
+static const char *
+insert_unusable(Relation rel, const IngestOptions *options,
+				const IngestSourceSpec *spec)
 {
 	if (rel->rd_rel->relhasrules && rel->rd_rules != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot load into table \"%s\" with INSERT statements",
-						RelationGetRelationName(rel)),
-				 errdetail("The table has rules, which COPY does not follow and INSERT does."),
-				 errhint("Use strategy copy or online.")));
+		return gettext_noop("the table has rules, which COPY does not follow and INSERT does");
+	return ingest_source_only_copy(spec, options);
+}
+
+/* A parameter of a prepared statement cannot say DEFAULT. */
+static const char *
+prepared_unusable(Relation rel, const IngestOptions *options,
+				  const IngestSourceSpec *spec)
+{
+	if (spec->kind != INGEST_SOURCE_QUERY &&
+		ingest_copy_default_marker(&options->copy) != NULL)
+		return gettext_noop("the DEFAULT option is used");
+	return insert_unusable(rel, options, spec);
 }
 
 /*
@@ -127,7 +132,6 @@ insert_begin(IngestWriteTarget *target)
 	List	   *attnums = ingest_parse_attnums(target->parser);
 	Relation	rel = table_open(target->relid, RowExclusiveLock);
 
-	check_no_rules(rel);
 	build_prefix(state, rel, attnums);
 	table_close(rel, NoLock);
 
@@ -360,11 +364,6 @@ insert_prepared_row(IngestWriteTarget *target, InsertState *state,
 	{
 		ParamType  *param = &state->params[i];
 
-		if (fields[i] == ingest_field_default)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("strategy insert_prepared cannot take the DEFAULT marker"),
-					 errhint("Use strategy insert or insert_values.")));
 		state->values[i] = InputFunctionCall(&param->input, fields[i],
 											 param->ioparam, -1);
 		state->nulls[i] = fields[i] == NULL ? 'n' : ' ';
@@ -472,6 +471,7 @@ insert_finish(IngestWriteTarget *target, void *arg)
 const IngestWriter ingest_writer_insert = {
 	.name = "insert",
 	.needs_parser = true,
+	.unusable = insert_unusable,
 	.begin = insert_begin,
 	.write = insert_write,
 	.finish = insert_finish,
@@ -480,6 +480,7 @@ const IngestWriter ingest_writer_insert = {
 const IngestWriter ingest_writer_insert_prepared = {
 	.name = "insert_prepared",
 	.needs_parser = true,
+	.unusable = prepared_unusable,
 	.begin = prepared_begin,
 	.write = prepared_write,
 	.finish = insert_finish,
@@ -488,6 +489,7 @@ const IngestWriter ingest_writer_insert_prepared = {
 const IngestWriter ingest_writer_insert_values = {
 	.name = "insert_values",
 	.needs_parser = true,
+	.unusable = insert_unusable,
 	.begin = insert_begin,
 	.write = values_write,
 	.finish = insert_finish,

@@ -715,9 +715,17 @@ rows_finish(IngestWriteTarget *target, void *state)
 	pfree(w);
 }
 
+static const char *
+rows_unusable(Relation rel, const IngestOptions *options,
+			  const IngestSourceSpec *spec)
+{
+	return ingest_source_only_copy(spec, options);
+}
+
 const IngestWriter ingest_writer_rows = {
 	.name = "online",
 	.needs_parser = true,
+	.unusable = rows_unusable,
 	.begin = rows_begin,
 	.write = rows_write,
 	.finish = rows_finish,
