@@ -18,6 +18,8 @@
 
 #include "postgres.h"
 
+#include <fcntl.h>
+
 #include "access/nbtree.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
@@ -26,6 +28,7 @@
 #include "access/xlogreader.h"
 #include "commands/copy.h"
 #include "catalog/pg_namespace.h"
+#include "common/relpath.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -35,7 +38,9 @@
 #include "portability/instr_time.h"
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
@@ -500,9 +505,88 @@ BufFileReadExact(BufFile *file, void *ptr, size_t size)
 
 /*
  * Add at most n pages to a relation's main fork.  Returns how many have been
- * added, zero, pinned and not locked: ExtendBufferedRelBy() from 16 on, page
- * by page under the extension lock before.
+ * added, zero, pinned and not locked: ExtendBufferedRelBy() from 16 on.
+ *
+ * Until 15 a server adds one page at a time and writes each as zeros.  Here
+ * it is done in the order of ExtendBufferedRelShared() (bufmgr.c, 18) and by
+ * the means of mdzeroextend() (md.c, 18): under the extension lock the pages
+ * first get their buffers, beyond the end of the relation, locked; then the
+ * file grows; then the locks are released.  So whoever sees the new length
+ * finds the pages in shared buffers, and nobody can have used one and had it
+ * evicted before we come to it.  If the file cannot grow, clean zero buffers
+ * beyond its end are left, which ReadBuffer_common() is prepared for.
  */
+#if PG_VERSION_NUM < 160000
+/*
+ * Have the file system allocate blocks, which are in one segment and within
+ * or next to its end.  Returns false if it cannot do that.
+ */
+static inline bool
+ingest_allocate_blocks(SMgrRelation smgr, BlockNumber block, uint32 n)
+{
+#ifdef HAVE_POSIX_FALLOCATE
+	BlockNumber segment = block / RELSEG_SIZE;
+	char	   *base = relpath(smgr->smgr_rnode, MAIN_FORKNUM);
+	char	   *path = segment == 0 ? base : psprintf("%s.%u", base, segment);
+	int			fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
+	int			result;
+
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", path)));
+	pgstat_report_wait_start(WAIT_EVENT_DATA_FILE_EXTEND);
+	do
+		result = posix_fallocate(fd, (off_t) (block % RELSEG_SIZE) * BLCKSZ,
+								 (off_t) n * BLCKSZ);
+	while (result == EINTR);
+	pgstat_report_wait_end();
+	CloseTransientFile(fd);
+	if (result != 0 && result != EINVAL && result != EOPNOTSUPP)
+	{
+		errno = result;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not extend file \"%s\": %m", path),
+				 errhint("Check free disk space.")));
+	}
+	if (path != base)
+		pfree(path);
+	pfree(base);
+	return result == 0;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Make the file longer by n blocks.  The first and the last one of a segment
+ * are written through the storage manager, which creates the segment and has
+ * the next checkpoint sync it.  As in mdzeroextend(), a few blocks are all
+ * written, lest the file system's delayed allocation be defeated.
+ */
+static inline void
+ingest_extend_file(SMgrRelation smgr, BlockNumber block, uint32 n)
+{
+	PGAlignedBlock zero;
+	BlockNumber end = block + n;
+
+	memset(&zero, 0, sizeof(zero));
+	while (block < end)
+	{
+		BlockNumber last = Min(end, block - block % RELSEG_SIZE +
+							   RELSEG_SIZE) - 1;
+
+		smgrextend(smgr, MAIN_FORKNUM, block++, zero.data, false);
+		if (last > block + 8 &&
+			ingest_allocate_blocks(smgr, block, last - block))
+			block = last;
+		for (; block <= last; block++)
+			smgrextend(smgr, MAIN_FORKNUM, block, zero.data, false);
+	}
+}
+#endif
+
 static inline uint32
 ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
 					   uint32 n, Buffer *buffers)
@@ -514,16 +598,42 @@ ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
 						buffers, &added);
 	return added;
 #else
-	/* also for a table new in the transaction: workers do not know it is */
-	bool		lock = !RelationUsesLocalBuffers(rel);
+	BlockNumber first;
 
-	if (lock)
-		LockRelationForExtension(rel, ExclusiveLock);
+	if (RelationUsesLocalBuffers(rel))
+	{
+		for (uint32 i = 0; i < n; i++)
+			buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW,
+											RBM_NORMAL, strategy);
+		return n;
+	}
+
+	/* leave buffers to others, as LimitAdditionalPins() of 16 does */
+	n = Max(1, Min(n, (uint32) (NBuffers / MaxBackends)));
+
+	/* also for a table new in the transaction: workers do not know it is */
+	LockRelationForExtension(rel, ExclusiveLock);
+	first = smgrnblocks(RelationGetSmgr(rel), MAIN_FORKNUM);
+	if ((uint64) first + n >= MaxBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cannot extend relation %s beyond %u blocks",
+						RelationGetRelationName(rel), MaxBlockNumber)));
 	for (uint32 i = 0; i < n; i++)
-		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, P_NEW,
-										RBM_NORMAL, strategy);
-	if (lock)
-		UnlockRelationForExtension(rel, ExclusiveLock);
+	{
+		buffers[i] = ReadBufferExtended(rel, MAIN_FORKNUM, first + i,
+										RBM_ZERO_AND_LOCK, strategy);
+		if (!PageIsNew(BufferGetPage(buffers[i])))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("unexpected data beyond EOF in block %u of relation %s",
+							first + i, RelationGetRelationName(rel))));
+	}
+	ingest_extend_file(RelationGetSmgr(rel), first, n);
+	for (uint32 i = 0; i < n; i++)
+		LockBuffer(buffers[i], BUFFER_LOCK_UNLOCK);
+	UnlockRelationForExtension(rel, ExclusiveLock);
+	pgBufferUsage.shared_blks_written += n;
 	return n;
 #endif
 }
