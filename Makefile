@@ -14,6 +14,9 @@ OBJS = \
 	src/clone_hash.o \
 	src/clone_name.o \
 	src/convert.o \
+	src/convert_datetime.o \
+	src/convert_number.o \
+	src/convert_text.o \
 	src/csv.o \
 	src/decode.o \
 	src/direct.o \
@@ -38,6 +41,7 @@ OBJS = \
 	src/progress.o \
 	src/report.o \
 	src/route.o \
+	src/row.o \
 	src/scan.o \
 	src/session.o \
 	src/session_process.o \

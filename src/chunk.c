@@ -421,9 +421,11 @@ read_up_to(IngestChunks *chunks, int64 end)
 		Size		size = end - chunks->buf_start;
 
 		if (chunks->buf == NULL)
-			chunks->buf = MemoryContextAllocHuge(chunks->context, size);
+			chunks->buf = MemoryContextAllocHuge(chunks->context,
+												 size + INGEST_CSV_SLACK);
 		else
-			chunks->buf = repalloc_huge(chunks->buf, size);
+			chunks->buf = repalloc_huge(chunks->buf,
+										size + INGEST_CSV_SLACK);
 		chunks->buf_size = size;
 	}
 	while (chunks->buf_start + (int64) chunks->buf_len < end)

@@ -508,7 +508,8 @@ reserve_text(IngestCsv *csv, size_t len)
 			pfree(csv->text);
 		csv->text = NULL;
 		csv->text_size = 0;
-		csv->text = MemoryContextAllocHuge(csv->context, size);
+		csv->text = MemoryContextAllocHuge(csv->context,
+										   size + INGEST_CSV_SLACK);
 		csv->text_size = size;
 	}
 	csv->text_end = csv->text;

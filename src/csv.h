@@ -63,11 +63,15 @@ typedef enum IngestCsvShape
 	INGEST_CSV_IRREGULAR,		/* anything else COPY understands */
 } IngestCsvShape;
 
+/* Bytes behind the data that may be looked at. */
+#define INGEST_CSV_SLACK	16
+
 /*
  * A field.  Of a plain record it points into the caller's bytes and is not
  * NUL-terminated, but the byte after it (a delimiter, a line end, or the
  * caller's end of data) is not needed any more.  Of any other record it is a
- * NUL-terminated copy that is valid until the next split.
+ * NUL-terminated copy that is valid until the next split.  INGEST_CSV_SLACK
+ * bytes after it are there, if the caller's data have as many behind them.
  */
 typedef struct IngestCsvField
 {

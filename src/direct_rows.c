@@ -59,6 +59,8 @@
 typedef struct DirectColumn
 {
 	int			field;			/* of the record, or -1 */
+	int			run;			/* columns from this one on whose fields
+								 * follow each other */
 	ExprState  *def;			/* default, if there is no field */
 } DirectColumn;
 
@@ -110,6 +112,7 @@ struct IngestDirectPart
 
 	IngestConverter *converter;
 	IngestRow  *row;			/* of the target */
+	IngestRow  *field_row;		/* in the order of fields, if another */
 	IngestRow  *leaf_row;		/* of a leaf, if another */
 	TupleTableSlot *slot;		/* values point into row */
 	bool		slot_filled;
@@ -201,6 +204,15 @@ init_columns(IngestDirectPart *part)
 		if (i > 0 && part->attnums[i] < part->attnums[i - 1])
 			part->in_order = false;
 	}
+	for (int i = desc->natts - 1; i >= 0; i--)
+	{
+		DirectColumn *column = &part->columns[i];
+
+		column->run = column->field >= 0;
+		if (i + 1 < desc->natts && column->field >= 0 &&
+			column[1].field == column->field + 1)
+			column->run += column[1].run;
+	}
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -255,6 +267,8 @@ ingest_direct_part_begin(IngestDirectShared *shared, int process,
 	init_columns(part);
 	part->converter = ingest_convert_begin(RelationGetDescr(rel));
 	part->row = ingest_row_create(RelationGetNumberOfAttributes(rel));
+	if (!part->in_order)
+		part->field_row = ingest_row_create(part->nattnums);
 	part->slot = ExecInitExtraTupleSlot(part->estate, RelationGetDescr(rel),
 										&TTSOpsVirtual);
 	part->slot->tts_tableOid = RelationGetRelid(rel);
@@ -417,21 +431,24 @@ find_leaf(IngestDirectPart *part)
  * ------------------------------------------------------------------------
  */
 
-/* A field as COPY sees it, with NULL recognised. */
-static inline IngestField
-get_field(const IngestDirectPart *part, const IngestCsvRecord *record, int i)
+/*
+ * Set the data of fields that COPY takes for NULL to NULL.
+ */
+static inline void
+recognise_nulls(const IngestDirectPart *part, IngestCsvField *fields, int n)
 {
-	const IngestCsvField *csv = &record->fields[i];
-	uint8		flags = part->field_flags[i];
-	bool		is_null_print = csv->len == part->null_len &&
-		memcmp(csv->data, part->null_print, csv->len) == 0;
-	IngestField field = {csv->data, csv->len};
+	for (int i = 0; i < n; i++)
+	{
+		IngestCsvField *field = &fields[i];
+		uint8		flags = part->field_flags[i];
 
-	if (is_null_print &&
-		(csv->quoted ? (flags & INGEST_DIRECT_NULL) != 0 :
-		 (flags & INGEST_DIRECT_NOT_NULL) == 0))
-		field.data = NULL;
-	return field;
+		if (likely(field->len != part->null_len) ||
+			memcmp(field->data, part->null_print, field->len) != 0)
+			continue;
+		if (field->quoted ? (flags & INGEST_DIRECT_NULL) != 0 :
+			(flags & INGEST_DIRECT_NOT_NULL) == 0)
+			field->data = NULL;
+	}
 }
 
 static void
@@ -464,31 +481,59 @@ append_default(IngestDirectPart *part, int attnum, ExprState *def)
  * own order all the same, lest another error than COPY's be the first.
  */
 static void
-convert_out_of_order(IngestDirectPart *part, const IngestCsvRecord *record)
+convert_out_of_order(IngestDirectPart *part, int nfields)
 {
+	const IngestCsvRecord *record = &part->record;
 	TupleDesc	desc = RelationGetDescr(part->rel);
-	Datum	   *values = palloc0(desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	IngestRow  *fields = part->field_row;
 
-	for (int i = 0; i < part->nattnums; i++)
-	{
-		int			attnum = part->attnums[i];
-		IngestField field;
+	ingest_convert_start(part->converter, fields, record->len);
+	for (int i = 0; i < nfields; i++)
+		ingest_convert_fields(part->converter, fields, part->attnums[i],
+							  &record->fields[i], 1);
+	if (nfields < part->nattnums)
+		missing_data(part, part->attnums[nfields]);
 
-		if (i >= record->nfields)
-			missing_data(part, attnum);
-		field = get_field(part, record, i);
-		isnull[attnum - 1] = field.data == NULL;
-		values[attnum - 1] = ingest_convert_call(part->converter, attnum,
-												 field);
-	}
+	ingest_row_empty(part->row);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		if (part->columns[i].field >= 0)
-			ingest_row_append(part->row, TupleDescAttr(desc, i),
-							  values[i], isnull[i]);
+		int			field = part->columns[i].field;
+
+		if (field >= 0)
+			ingest_row_copy(part->row, TupleDescAttr(desc, i), fields, field);
 		else
 			append_default(part, i + 1, part->columns[i].def);
+	}
+}
+
+/*
+ * Fields in the order of columns, with other columns between them.
+ */
+static void
+convert_in_order(IngestDirectPart *part, int nfields)
+{
+	const IngestCsvRecord *record = &part->record;
+	int			natts = RelationGetNumberOfAttributes(part->rel);
+	int			attnum = 1;
+
+	ingest_convert_start(part->converter, part->row, record->len);
+	while (attnum <= natts)
+	{
+		const DirectColumn *column = &part->columns[attnum - 1];
+		int			n;
+
+		if (column->field < 0)
+		{
+			append_default(part, attnum++, column->def);
+			continue;
+		}
+		n = Min(column->run, nfields - column->field);
+		if (n > 0)
+			ingest_convert_fields(part->converter, part->row, attnum,
+								  &record->fields[column->field], n);
+		if (unlikely(n < column->run))
+			missing_data(part, attnum + Max(n, 0));
+		attnum += n;
 	}
 }
 
@@ -498,35 +543,20 @@ convert_out_of_order(IngestDirectPart *part, const IngestCsvRecord *record)
 static void
 convert_record(IngestDirectPart *part)
 {
-	const IngestCsvRecord *record = &part->record;
-	int			natts = RelationGetNumberOfAttributes(part->rel);
+	IngestCsvRecord *record = &part->record;
+	int			nfields = Min(record->nfields, part->nattnums);
 
 	if (unlikely(record->nfields > part->nattnums))
 		ereport(ERROR,
 				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 				 errmsg("extra data after last expected column")));
 
-	ingest_convert_start(part->converter, part->row, record->len);
 	part->slot_filled = false;
-	if (unlikely(!part->in_order))
-	{
-		convert_out_of_order(part, record);
-		return;
-	}
-	for (int i = 0; i < natts; i++)
-	{
-		const DirectColumn *column = &part->columns[i];
-
-		if (likely(column->field >= 0))
-		{
-			if (unlikely(column->field >= record->nfields))
-				missing_data(part, i + 1);
-			ingest_convert_field(part->converter, part->row, i + 1,
-								 get_field(part, record, column->field));
-		}
-		else
-			append_default(part, i + 1, column->def);
-	}
+	recognise_nulls(part, record->fields, nfields);
+	if (likely(part->in_order))
+		convert_in_order(part, nfields);
+	else
+		convert_out_of_order(part, nfields);
 }
 
 /* ------------------------------------------------------------------------

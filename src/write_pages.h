@@ -22,7 +22,7 @@
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
 
-#include "convert.h"
+#include "row.h"
 #include "usage.h"
 
 /* Pages that are appended to a relation at once. */
