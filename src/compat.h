@@ -387,6 +387,7 @@ ParseStatePermInfos(ParseState *pstate)
 /* Relation identity fields: "filenode" became "filelocator" in 16. */
 #if PG_VERSION_NUM < 160000
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#define rd_locator rd_node
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
 #endif
 
@@ -715,6 +716,12 @@ ingest_has_generated(const TupleConstr *constr)
 	return constr->has_generated_stored;
 #endif
 }
+
+/*
+ * Until 15 the server makes room in shared buffers for a new page, which may
+ * mean to write another, while it holds the relation's extension lock.
+ */
+#define INGEST_EVICTS_WHILE_EXTENDING	(PG_VERSION_NUM < 160000)
 
 /*
  * Until 15 the index access methods extend an index that is new in the

@@ -58,13 +58,29 @@
 /* 32 MB */
 #define POOL_PAGES	4096
 
+/* Size of a ring of BAS_BULKWRITE (freelist.c) where it is not smaller. */
+#define BULKWRITE_PAGES	(16 * 1024 * 1024 / BLCKSZ)
+
+/* A page of ours in shared buffers, where it was when we released it. */
+typedef struct RingSlot
+{
+	RelFileLocator locator;
+	BlockNumber block;
+	Buffer		buffer;
+} RingSlot;
+
 struct IngestPages
 {
 	TransactionId xid;
 	CommandId	cid;
 	IngestMeter *meter;
 	MemoryContext context;
+
+	/* the buffers in use, and what is in them (see clean_ring()) */
 	BufferAccessStrategy strategy;
+	int			ring_size;
+	int			ring_next;
+	RingSlot   *ring;
 
 	int			npages;			/* allocated */
 	int			nfree;
@@ -97,6 +113,11 @@ ingest_pages_begin(TransactionId xid, CommandId cid, IngestMeter *meter)
 	pages->meter = meter;
 	pages->context = CurrentMemoryContext;
 	pages->strategy = GetAccessStrategy(BAS_BULKWRITE);
+	if (INGEST_EVICTS_WHILE_EXTENDING)
+	{
+		pages->ring_size = Max(1, Min(NBuffers / 8, BULKWRITE_PAGES));
+		pages->ring = palloc0(pages->ring_size * sizeof(RingSlot));
+	}
 	return pages;
 }
 
@@ -213,11 +234,55 @@ fill_buffer(IngestPageWriter *writer, Page page, Buffer buffer)
 }
 
 /*
+ * Write the pages out whose buffers the next n pages will take.
+ *
+ * The buffers of a strategy are used in turn, so these hold our pages of one
+ * round ago.  Until 15 the server would write them, and flush the WAL first,
+ * while it extends the relation and all other processes wait.  It is no harm
+ * if a buffer holds something else by now: the server sees to that one.
+ */
+static void
+clean_ring(IngestPages *pages, uint32 n)
+{
+	for (uint32 i = 0; i < Min(n, (uint32) pages->ring_size); i++)
+	{
+		RingSlot   *slot = &pages->ring[(pages->ring_next + i) %
+										pages->ring_size];
+
+		if (!BufferIsValid(slot->buffer) ||
+			!ReadRecentBuffer(slot->locator, MAIN_FORKNUM, slot->block,
+							  slot->buffer))
+			continue;
+		/* nobody has asked for the page */
+		pgBufferUsage.shared_blks_hit--;
+		LockBuffer(slot->buffer, BUFFER_LOCK_SHARE);
+		FlushOneBuffer(slot->buffer);
+		UnlockReleaseBuffer(slot->buffer);
+	}
+}
+
+/* Remember what has been put into a buffer. */
+static inline void
+enter_ring(IngestPages *pages, Relation rel, BlockNumber block, Buffer buffer)
+{
+	RingSlot   *slot;
+
+	if (pages->ring_size == 0 || BufferIsLocal(buffer))
+		return;
+	slot = &pages->ring[pages->ring_next];
+	slot->locator = rel->rd_locator;
+	slot->block = block;
+	slot->buffer = buffer;
+	pages->ring_next = (pages->ring_next + 1) % pages->ring_size;
+}
+
+/*
  * Give every page of the batch a block.
  */
 static void
 append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 {
+	IngestPages *pages = writer->pages;
 	int			done = 0;
 
 	while (done < writer->npages)
@@ -225,17 +290,20 @@ append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 		Buffer		buffers[INGEST_PAGES_BATCH];
 		uint32		n = writer->npages - done;
 
-		n = ingest_extend_relation(writer->rel, writer->pages->strategy,
-								   n, buffers);
+		clean_ring(pages, n);
+		n = ingest_extend_relation(writer->rel, pages->strategy, n, buffers);
 		for (uint32 i = 0; i < n; i++)
 		{
+			BlockNumber block = BufferGetBlockNumber(buffers[i]);
+
 			LockBuffer(buffers[i], BUFFER_LOCK_EXCLUSIVE);
 			if (PageIsNew(BufferGetPage(buffers[i])))
 			{
 				fill_buffer(writer, writer->batch[done], buffers[i]);
-				blocks[done++] = BufferGetBlockNumber(buffers[i]);
+				blocks[done++] = block;
 			}
 			UnlockReleaseBuffer(buffers[i]);
+			enter_ring(pages, writer->rel, block, buffers[i]);
 		}
 	}
 }
