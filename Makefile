@@ -83,3 +83,9 @@ include $(PGXS)
 
 # Packaged servers are built without dependency tracking.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+
+# Measurements, run as root; see test/bench/README.md.
+BENCH ?= direct
+.PHONY: bench
+bench:
+	test/bench/run $(BENCH)
