@@ -22,6 +22,7 @@ OBJS = \
 	src/direct.o \
 	src/direct_check.o \
 	src/direct_rows.o \
+	src/foreign_key.o \
 	src/generate.o \
 	src/generate_key.o \
 	src/generate_value.o \
@@ -32,6 +33,7 @@ OBJS = \
 	src/index_sorted.o \
 	src/ingest_tools.o \
 	src/input.o \
+	src/key_set.o \
 	src/load.o \
 	src/load_function.o \
 	src/load_sessions.o \
@@ -66,7 +68,7 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies options source copy_equal load direct fallback auto bench \
+SQL_TESTS = strategies options source copy_equal load direct fallback auto foreign_keys bench \
 	privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools

@@ -27,6 +27,7 @@
 #include "access/xlog.h"
 #include "access/xlogreader.h"
 #include "commands/copy.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_namespace.h"
 #include "common/relpath.h"
 #include "executor/executor.h"
@@ -206,6 +207,18 @@ ingest_buffer_write_ms(const BufferUsage *usage)
 		INSTR_TIME_GET_MILLISEC(usage->local_blk_write_time);
 #else
 	return INSTR_TIME_GET_MILLISEC(usage->blk_write_time);
+#endif
+}
+
+/* FOREIGN KEY ... PERIOD: from 18. */
+static inline bool
+ingest_constraint_has_period(Form_pg_constraint constraint)
+{
+#if PG_VERSION_NUM >= 180000
+	return constraint->conperiod;
+#else
+	(void) constraint;
+	return false;
 #endif
 }
 

@@ -11,9 +11,8 @@
  * indexes (index.c).  Back outside parallel mode it does what only a leader
  * may: the remaining indexes, foreign keys, triggers, statistics.
  *
- * Foreign keys are checked by the server's own triggers.  They are queued for
- * the rows of this load once these are all there, by a scan of what has been
- * appended.
+ * Foreign keys are checked once the rows are all there, by a scan of what has
+ * been appended (foreign_key.c).
  *
  * With one process there is no parallel mode at all.
  *
@@ -46,6 +45,7 @@
 #include "chunk.h"
 #include "compat.h"
 #include "direct.h"
+#include "foreign_key.h"
 #include "index.h"
 #include "parallel.h"
 #include "route.h"
@@ -347,40 +347,21 @@ ingest_direct_worker(void *arg, int worker, IngestMeter *meter)
  */
 
 /*
- * Queue the foreign key triggers for the rows this load has put into a leaf:
- * those of our transaction and command behind the leaf's old end.
+ * Foreign keys of the rows this load has put into a leaf.
  */
 static void
-queue_triggers(DirectLoad *load, ResultRelInfo *rri,
-			   const IngestDirectLeafShared *leaf)
+check_foreign_keys(DirectLoad *load, const IngestDirectLeafShared *leaf)
 {
-	Relation	rel = rri->ri_RelationDesc;
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan;
-	ItemPointerData first;
-	ItemPointerData last;
+	EState	   *estate = ingest_route_estate(load->route);
+	IngestNewRows rows;
 
-	ItemPointerSet(&first, leaf->first_block, FirstOffsetNumber);
-	ItemPointerSet(&last, MaxBlockNumber, MaxOffsetNumber);
-	scan = table_beginscan_tidrangeCompat(rel, SnapshotSelf, &first, &last);
-	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
-	{
-		bool		isnull;
-		TransactionId xmin =
-			DatumGetTransactionId(slot_getsysattr(slot,
-												  MinTransactionIdAttributeNumber,
-												  &isnull));
-		CommandId	cmin =
-			DatumGetCommandId(slot_getsysattr(slot, MinCommandIdAttributeNumber,
-											  &isnull));
-
-		CHECK_FOR_INTERRUPTS();
-		if (TransactionIdEquals(xmin, load->shared->xid) &&
-			cmin == load->shared->cid)
-			ExecARInsertTriggers(ingest_route_estate(load->route), rri, slot, NIL, NULL);
-	}
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	rows.xid = load->shared->xid;
+	rows.cid = load->shared->cid;
+	rows.first_block = leaf->first_block;
+	ingest_foreign_key_check(estate,
+							 ExecGetTriggerResultRel(estate, leaf->relid,
+													 ingest_route_target(load->route)),
+							 &rows);
 }
 
 /*
@@ -417,11 +398,7 @@ finish_leaves(DirectLoad *load)
 		CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
 
 		if (rel->trigdesc != NULL && rel->trigdesc->trig_insert_after_row)
-			queue_triggers(load,
-						   ExecGetTriggerResultRel(ingest_route_estate(load->route),
-												   leaf->relid,
-												   ingest_route_target(load->route)),
-						   leaf);
+			check_foreign_keys(load, leaf);
 		table_close(rel, NoLock);
 	}
 }

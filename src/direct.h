@@ -64,7 +64,7 @@ typedef struct IngestDirectShared
 typedef struct IngestDirectLeafShared
 {
 	Oid			relid;
-	BlockNumber first_block;	/* the load's pages are behind it */
+	BlockNumber first_block;	/* the load's rows are here and behind */
 	pg_atomic_uint64 rows;
 	pg_atomic_uint64 toast_rows;
 } IngestDirectLeafShared;

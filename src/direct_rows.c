@@ -729,6 +729,11 @@ insert_kept_rows(DirectLeaf *leaf)
 	{
 		CHECK_FOR_INTERRUPTS();
 		table_tuple_insert(leaf->rel, slot, part->shared->cid, 0, bistate);
+
+		/* there may have been room before the pages of this load */
+		leaf->shared->first_block =
+			Min(leaf->shared->first_block,
+				ItemPointerGetBlockNumber(&slot->tts_tid));
 		if (leaf->indexed)
 			ingest_index_collect(part->indexer, leaf->number, leaf->rel, slot);
 	}
