@@ -10,6 +10,7 @@ OBJS = \
 	src/choose.o \
 	src/chunk.o \
 	src/cleanup.o \
+	src/client.o \
 	src/clone.o \
 	src/clone_hash.o \
 	src/clone_name.o \
@@ -17,6 +18,7 @@ OBJS = \
 	src/convert_datetime.o \
 	src/convert_number.o \
 	src/convert_text.o \
+	src/copy_hook.o \
 	src/csv.o \
 	src/decode.o \
 	src/direct.o \
@@ -36,6 +38,7 @@ OBJS = \
 	src/key_set.o \
 	src/load.o \
 	src/load_function.o \
+	src/load_run.o \
 	src/load_sessions.o \
 	src/options.o \
 	src/parallel.o \

@@ -317,6 +317,7 @@ ingest_choose_tell(const IngestStrategy *asked, Relation rel,
 				 errmsg("strategy \"%s\" cannot be used for table \"%s\"",
 						asked->name, RelationGetRelationName(rel)),
 				 errdetail("The reason is that %s.", _(choice->reason)),
+				 spec == NULL ? 0 :
 				 errhint("Use one of: %s.", list_usable(rel, options, spec))));
 	if (fallback == INGEST_FALLBACK_NOTICE)
 		ereport(NOTICE,

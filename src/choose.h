@@ -41,7 +41,8 @@ extern void ingest_choose(const IngestStrategy *asked, Relation rel,
 
 /*
  * Tell the user about a strategy that had to be replaced, as the setting
- * ingest_tools.fallback demands: a notice, nothing, or an error.
+ * ingest_tools.fallback demands: a notice, nothing, or an error, which names
+ * those that can do it unless spec is NULL.
  */
 extern void ingest_choose_tell(const IngestStrategy *asked, Relation rel,
 							   const IngestOptions *options,

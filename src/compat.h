@@ -20,14 +20,17 @@
 
 #include <fcntl.h>
 
+#include "access/genam.h"
 #include "access/nbtree.h"
 #include "access/stratnum.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "access/tupdesc.h"
 #include "access/xlog.h"
 #include "access/xlogreader.h"
 #include "commands/copy.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "common/relpath.h"
 #include "executor/executor.h"
@@ -44,6 +47,7 @@
 #include "storage/smgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
@@ -651,6 +655,29 @@ ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
 	return n;
 #endif
 }
+
+/* get_extension_schema: from 16. */
+#if PG_VERSION_NUM < 160000
+static inline Oid
+get_extension_schema(Oid extension)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			result = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		result = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+#endif
 
 /* index_insert_cleanup: from 17. */
 #if PG_VERSION_NUM < 170000

@@ -148,7 +148,7 @@ ingest_convert_parallel_safe(TupleDesc desc, int attnum)
 	getTypeInputInfo(att->atttypid, &input, &typioparam);
 	if (get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
 	{
-		if (DomainHasConstraints(att->atttypid))
+		if (DomainHasConstraintsCompat(att->atttypid))
 			return false;
 		getTypeInputInfo(getBaseType(att->atttypid), &input, &typioparam);
 	}

@@ -78,7 +78,9 @@ check_source(const IngestSourceSpec *spec)
 {
 	struct stat st;
 
-	if (spec->kind != INGEST_SOURCE_FILE && spec->kind != INGEST_SOURCE_SPOOL)
+	if (spec->kind == INGEST_SOURCE_SPOOL)
+		return NULL;
+	if (spec->kind != INGEST_SOURCE_FILE)
 		return gettext_noop("the source is not a file");
 	if (stat(spec->text, &st) < 0 || !S_ISREG(st.st_mode))
 		return gettext_noop("the source is not a regular file");

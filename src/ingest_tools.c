@@ -16,6 +16,7 @@
 
 #include "choose.h"
 #include "compat.h"
+#include "copy_hook.h"
 #include "direct.h"
 #include "options.h"
 
@@ -26,6 +27,7 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	ingest_copy_hook_install();
 	ingest_choose_define_settings();
 	ingest_direct_define_settings();
 	ingest_options_define_settings();

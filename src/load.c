@@ -412,14 +412,14 @@ ingest_load_name_relations(List *usages)
 }
 
 void
-ingest_load_here(const IngestLoad *load, IngestReport *report)
+ingest_load_here(const IngestLoad *load, bool tell, IngestReport *report)
 {
 	IngestWalIo io_start,
 				io_end;
 	LoadState  *state;
 
 	ingest_wal_io_snapshot(&io_start);
-	state = begin_load(load, CurrentMemoryContext, true, report);
+	state = begin_load(load, CurrentMemoryContext, tell, report);
 	ingest_progress_begin(load->relid,
 						  ingest_strategy_number(state->load.strategy),
 						  MyProcPid);

@@ -52,7 +52,8 @@ extern void ingest_load_choose(IngestLoad *load, Relation rel, bool tell,
  * Load in this process, in the current transaction, with the strategy that
  * ingest_load_choose() finds.
  */
-extern void ingest_load_here(const IngestLoad *load, IngestReport *report);
+extern void ingest_load_here(const IngestLoad *load, bool tell,
+							 IngestReport *report);
 
 /* Copy what the options say into a report. */
 extern void ingest_load_describe(const IngestLoad *load, IngestReport *report);
@@ -92,5 +93,20 @@ extern void ingest_load_check_shared(Relation rel);
 
 /* Raise the error for no background worker slot. */
 pg_noreturn extern void ingest_load_no_slot_error(void);
+
+/* in load_run.c */
+
+/* Can only transactions of its own do the load as asked for? */
+extern bool ingest_load_needs_sessions(const IngestOptions *options,
+									   const IngestStrategy *strategy);
+
+/*
+ * Load as a user asks for it: in the current transaction, or in sessions.
+ * options are those of the load, and become those of a spool where one has to
+ * be made.  With tell the user learns about a strategy that had to be
+ * replaced.
+ */
+extern void ingest_load_run(IngestLoad *load, IngestOptions *options,
+							Relation target, bool tell, IngestReport *report);
 
 #endif							/* INGEST_LOAD_H */

@@ -56,24 +56,79 @@ static const OptionDef option_table[] = {
 	{"workers", read_workers},
 };
 
-static const char *const commit_mode_names[] = {
-	[INGEST_COMMIT_IMMEDIATE_WAIT] = "immediate_wait",
-	[INGEST_COMMIT_BATCH_WAIT] = "batch_wait",
-	[INGEST_COMMIT_IMMEDIATE_NOWAIT] = "immediate_nowait",
-	[INGEST_COMMIT_BATCH_NOWAIT] = "batch_nowait",
+/* The settings; each is the default of the option of its name in COPY. */
+static int	batch_rows_setting = INGEST_DEFAULT_BATCH_ROWS;
+static int	commit_mode_setting = INGEST_COMMIT_IMMEDIATE_WAIT;
+static int	commit_rows_setting = INGEST_COMMIT_ROWS_END;
+static int	index_mode_setting = INGEST_INDEX_AUTO;
+static int	split_bytes_setting = INGEST_DEFAULT_SPLIT_BYTES;
+static int	workers_setting = 0;
+
+/* Names of the modes, in the order of their values. */
+static const struct config_enum_entry commit_mode_values[] = {
+	{"immediate_wait", INGEST_COMMIT_IMMEDIATE_WAIT, false},
+	{"batch_wait", INGEST_COMMIT_BATCH_WAIT, false},
+	{"immediate_nowait", INGEST_COMMIT_IMMEDIATE_NOWAIT, false},
+	{"batch_nowait", INGEST_COMMIT_BATCH_NOWAIT, false},
+	{NULL, 0, false}
 };
 
-static const char *const index_mode_names[] = {
-	[INGEST_INDEX_AUTO] = "auto",
-	[INGEST_INDEX_ROW] = "row",
-	[INGEST_INDEX_SORTED] = "sorted",
-	[INGEST_INDEX_REBUILD] = "rebuild",
+static const struct config_enum_entry index_mode_values[] = {
+	{"auto", INGEST_INDEX_AUTO, false},
+	{"row", INGEST_INDEX_ROW, false},
+	{"sorted", INGEST_INDEX_SORTED, false},
+	{"rebuild", INGEST_INDEX_REBUILD, false},
+	{NULL, 0, false}
 };
 
 /* Text put before the user's options to make a command of them. */
 #define COMMAND_PREFIX "COPY t FROM STDIN WITH ("
 
 int			ingest_wait_sample_interval = 10;
+
+/*
+ * Define a setting for each option that makes sense for many tables.
+ */
+static void
+define_option_settings(void)
+{
+	DefineCustomIntVariable("ingest_tools.batch_rows",
+							"Sets the number of rows of one INSERT statement where COPY is to use strategy insert_values.",
+							NULL,
+							&batch_rows_setting,
+							INGEST_DEFAULT_BATCH_ROWS, 1, INGEST_MAX_BATCH_ROWS,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("ingest_tools.commit_mode",
+							 "Sets how commits wait for their WAL where COPY is to commit on the way.",
+							 NULL,
+							 &commit_mode_setting,
+							 INGEST_COMMIT_IMMEDIATE_WAIT, commit_mode_values,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("ingest_tools.commit_rows",
+							"Sets the number of rows between commits of a COPY.",
+							"0 leaves the commit to the transaction COPY is in, -1 commits at a dynamic interval.",
+							&commit_rows_setting,
+							INGEST_COMMIT_ROWS_END, INGEST_COMMIT_ROWS_DYNAMIC, INT_MAX,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("ingest_tools.index_mode",
+							 "Sets how COPY puts the entries of new rows into indexes.",
+							 NULL,
+							 &index_mode_setting,
+							 INGEST_INDEX_AUTO, index_mode_values,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("ingest_tools.split_bytes",
+							"Sets the length at which an INSERT statement of strategy insert_values is cut.",
+							"0 means never.",
+							&split_bytes_setting,
+							INGEST_DEFAULT_SPLIT_BYTES, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
+	DefineCustomIntVariable("ingest_tools.workers",
+							"Sets the number of processes of a COPY.",
+							"0 leaves it to strategy auto, and means one process for the others.",
+							&workers_setting,
+							0, 0, INGEST_MAX_WORKERS,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+}
 
 /*
  * Define the settings; called once, from _PG_init().
@@ -90,6 +145,7 @@ ingest_options_define_settings(void)
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
+	define_option_settings();
 	MarkGUCPrefixReserved("ingest_tools");
 }
 
@@ -97,20 +153,20 @@ ingest_options_define_settings(void)
  * Find a name in a list of names; an error names the allowed ones.
  */
 static int
-lookup_name(const char *what, const char *name, const char *const *names,
-			int nnames)
+lookup_name(const char *what, const char *name,
+			const struct config_enum_entry *values)
 {
 	StringInfoData allowed;
 
-	for (int i = 0; i < nnames; i++)
+	for (int i = 0; values[i].name != NULL; i++)
 	{
-		if (pg_strcasecmp(name, names[i]) == 0)
-			return i;
+		if (pg_strcasecmp(name, values[i].name) == 0)
+			return values[i].val;
 	}
 
 	initStringInfo(&allowed);
-	for (int i = 0; i < nnames; i++)
-		appendStringInfo(&allowed, "%s%s", i > 0 ? ", " : "", names[i]);
+	for (int i = 0; values[i].name != NULL; i++)
+		appendStringInfo(&allowed, "%s%s", i > 0 ? ", " : "", values[i].name);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized %s \"%s\"", what, name),
@@ -121,27 +177,25 @@ lookup_name(const char *what, const char *name, const char *const *names,
 const char *
 ingest_commit_mode_name(IngestCommitMode mode)
 {
-	return commit_mode_names[mode];
+	return commit_mode_values[mode].name;
 }
 
 IngestCommitMode
 ingest_commit_mode_lookup(const char *name)
 {
-	return lookup_name("commit mode", name, commit_mode_names,
-					   lengthof(commit_mode_names));
+	return lookup_name("commit mode", name, commit_mode_values);
 }
 
 const char *
 ingest_index_mode_name(IngestIndexMode mode)
 {
-	return index_mode_names[mode];
+	return index_mode_values[mode].name;
 }
 
 IngestIndexMode
 ingest_index_mode_lookup(const char *name)
 {
-	return lookup_name("index mode", name, index_mode_names,
-					   lengthof(index_mode_names));
+	return lookup_name("index mode", name, index_mode_values);
 }
 
 /*
@@ -321,11 +375,11 @@ read_own_option(IngestOptions *options, DefElem *def, bool *seen)
 /*
  * Let the server check COPY's options and remember what it made of them.
  */
-static void
-process_copy_options(IngestOptions *options)
+void
+ingest_options_process_copy(IngestOptions *options, ParseState *pstate)
 {
 	memset(&options->copy, 0, sizeof(options->copy));
-	ProcessCopyOptions(NULL, &options->copy, true, options->copy_list);
+	ProcessCopyOptions(pstate, &options->copy, true, options->copy_list);
 }
 
 /*
@@ -341,7 +395,7 @@ ingest_options_parse(const char *text)
 
 	options->strategy = "copy";
 	options->workers = 1;
-	options->batch_rows = 1000;
+	options->batch_rows = INGEST_DEFAULT_BATCH_ROWS;
 	options->split_bytes = INGEST_DEFAULT_SPLIT_BYTES;
 	options->commit_rows = INGEST_COMMIT_ROWS_END;
 
@@ -352,9 +406,67 @@ ingest_options_parse(const char *text)
 		if (!read_own_option(options, def, seen))
 			options->copy_list = lappend(options->copy_list, def);
 	}
-	process_copy_options(options);
+	ingest_options_process_copy(options, NULL);
 
 	return options;
+}
+
+/*
+ * Options of ours as the settings have them.
+ */
+static IngestOptions *
+options_of_settings(void)
+{
+	IngestOptions *options = palloc0_object(IngestOptions);
+
+	options->workers = Max(workers_setting, 1);
+	if (workers_setting > 0)
+		options->own_given = lappend(options->own_given, pstrdup("workers"));
+	options->batch_rows = batch_rows_setting;
+	options->split_bytes = split_bytes_setting;
+	options->commit_rows = commit_rows_setting;
+	options->commit_mode = commit_mode_setting;
+	options->index_mode = index_mode_setting;
+	return options;
+}
+
+IngestOptions *
+ingest_options_read_command(const CopyStmt *stmt)
+{
+	IngestOptions *options = options_of_settings();
+	bool		seen[lengthof(option_table)] = {false};
+	ListCell   *lc;
+
+	foreach(lc, stmt->options)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		/* in the command the columns follow the table's name */
+		if (strcmp(def->defname, "columns") == 0 ||
+			!read_own_option(options, def, seen))
+			options->copy_list = lappend(options->copy_list, def);
+	}
+	options->columns = stmt->attlist;
+	return options;
+}
+
+bool
+ingest_options_any_own(List *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		for (size_t i = 0; i < lengthof(option_table); i++)
+		{
+			if (strcmp(def->defname, option_table[i].name) == 0 &&
+				option_table[i].read != read_columns)
+				return true;
+		}
+	}
+	return false;
 }
 
 bool
@@ -375,7 +487,7 @@ void
 ingest_options_use_dialect(IngestOptions *options, const char *copy_text)
 {
 	options->copy_list = parse_option_list(copy_text);
-	process_copy_options(options);
+	ingest_options_process_copy(options, NULL);
 }
 
 /*
@@ -395,7 +507,7 @@ ingest_options_remove_header(IngestOptions *options)
 			rest = lappend(rest, def);
 	}
 	options->copy_list = rest;
-	process_copy_options(options);
+	ingest_options_process_copy(options, NULL);
 }
 
 /*

@@ -18,7 +18,9 @@
 #include "postgres.h"
 
 #include "commands/copy.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
+#include "parser/parse_node.h"
 
 /* How a commit waits for its WAL; the names are those of workload W4. */
 typedef enum IngestCommitMode
@@ -40,6 +42,8 @@ typedef enum IngestIndexMode
 /* Values of IngestOptions.commit_rows that are not a number of rows. */
 #define INGEST_COMMIT_ROWS_END		0	/* once, at the end */
 #define INGEST_COMMIT_ROWS_DYNAMIC	(-1)	/* at a dynamic interval */
+
+#define INGEST_DEFAULT_BATCH_ROWS	1000
 
 /* Largest batch_rows: past it no published curve still rises. */
 #define INGEST_MAX_BATCH_ROWS		1000000
@@ -71,6 +75,19 @@ typedef struct IngestOptions
 /* in options.c */
 extern void ingest_options_define_settings(void);
 extern IngestOptions *ingest_options_parse(const char *text);
+
+/*
+ * The same for a COPY command's own list of options, for which the settings
+ * give the defaults of ours; the strategy is NULL if none is named.  Those of
+ * the server are not looked at before ingest_options_process_copy().
+ */
+extern IngestOptions *ingest_options_read_command(const CopyStmt *stmt);
+extern void ingest_options_process_copy(IngestOptions *options,
+										ParseState *pstate);
+
+/* Is one of ours among a COPY command's options? */
+extern bool ingest_options_any_own(List *options);
+
 extern void ingest_options_use_dialect(IngestOptions *options,
 									   const char *copy_text);
 extern void ingest_options_remove_header(IngestOptions *options);

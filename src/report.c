@@ -19,10 +19,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -32,7 +36,9 @@
 #include "utils/pg_lsn.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
+#include "utils/typcache.h"
 
 #include "compat.h"
 #include "report.h"
@@ -386,6 +392,30 @@ ingest_report_remember(Oid nspoid, const char *function, HeapTuple tuple,
 
 	append_history(nspoid, function, heap_copy_tuple_as_datum(tuple, tupdesc),
 				   tupdesc);
+}
+
+void
+ingest_report_remember_command(const IngestReport *report, const char *command)
+{
+	Oid			extension = get_extension_oid("ingest_tools", true);
+	Oid			nspoid;
+	Oid			type;
+	TupleDesc	tupdesc;
+
+	if (!OidIsValid(extension) || XactReadOnly)
+		return;
+	nspoid = get_extension_schema(extension);
+	if (object_aclcheck(NamespaceRelationId, nspoid, GetUserId(),
+						ACL_USAGE) != ACLCHECK_OK)
+		return;
+	type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+						   CStringGetDatum("ingest_report"),
+						   ObjectIdGetDatum(nspoid));
+	if (!OidIsValid(type))
+		return;
+	tupdesc = lookup_rowtype_tupdesc_copy(type, -1);
+	ingest_report_remember(nspoid, command,
+						   ingest_report_tuple(report, tupdesc), tupdesc);
 }
 
 PG_FUNCTION_INFO_V1(ingest_last_report);

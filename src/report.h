@@ -92,4 +92,12 @@ extern HeapTuple ingest_report_tuple(const IngestReport *report,
 extern void ingest_report_remember(Oid nspoid, const char *function,
 								   HeapTuple tuple, TupleDesc tupdesc);
 
+/*
+ * The same of a load that no function has been called for.  Nothing is kept
+ * where the caller could not call one: the extension is not in the database,
+ * its schema is not for him, or nothing may be written.
+ */
+extern void ingest_report_remember_command(const IngestReport *report,
+										   const char *command);
+
 #endif							/* INGEST_REPORT_H */

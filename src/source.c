@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * source.c
- *		Bytes in: a server file, the output of a program, the rows of a query.
+ *		Bytes in: a server file, the output of a program, the rows of a query,
+ *		what the client sends.
  *
  * Each kind of source is a table of three functions; what they share is the
  * IngestSource, which lives in a memory context of its own below the one it
@@ -17,6 +18,7 @@
  * - A program's pipe and a query's portal belong to the (sub)transaction; the
  *	 server closes them when it ends, before our context goes, so the callback
  *	 must not touch them.
+ * - The connection is the server's, there is nothing to close.
  *
  * Errors, their hints and permission checks are those of COPY (DoCopy(),
  * BeginCopyFrom(), ClosePipeFromProgram() in src/backend/commands).
@@ -50,6 +52,7 @@
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
 
+#include "client.h"
 #include "compat.h"
 #include "csv.h"
 #include "source.h"
@@ -102,6 +105,9 @@ struct IngestSource
 	int			ncolumns;
 	int64		rows_done;
 	bool		query_eof;
+
+	/* client */
+	IngestClient *client;
 };
 
 static void open_file(IngestSource *source);
@@ -113,16 +119,21 @@ static void close_program(IngestSource *source);
 static void open_query(IngestSource *source);
 static size_t read_query(IngestSource *source, char *buf, size_t len);
 static void close_query(IngestSource *source);
+static void open_client(IngestSource *source);
+static size_t read_client(IngestSource *source, char *buf, size_t len);
+static void close_client(IngestSource *source);
 
 static const SourceMethods file_methods = {open_file, read_file, close_file};
 static const SourceMethods program_methods = {open_program, read_program, close_program};
 static const SourceMethods query_methods = {open_query, read_query, close_query};
+static const SourceMethods client_methods = {open_client, read_client, close_client};
 
 static const SourceMethods *const source_methods[] = {
 	[INGEST_SOURCE_FILE] = &file_methods,
 	[INGEST_SOURCE_PROGRAM] = &program_methods,
 	[INGEST_SOURCE_QUERY] = &query_methods,
 	[INGEST_SOURCE_SPOOL] = &file_methods,
+	[INGEST_SOURCE_CLIENT] = &client_methods,
 };
 
 /*
@@ -256,8 +267,8 @@ int
 ingest_source_header_lines(const IngestSourceSpec *spec,
 						   const CopyFormatOptions *format)
 {
-	if ((spec->kind != INGEST_SOURCE_FILE &&
-		 spec->kind != INGEST_SOURCE_PROGRAM) || spec->start > 0)
+	if (spec->kind == INGEST_SOURCE_QUERY ||
+		spec->kind == INGEST_SOURCE_SPOOL || spec->start > 0)
 		return 0;
 	return format->header_line == COPY_HEADER_MATCH ?
 		1 : (int) format->header_line;
@@ -743,4 +754,22 @@ close_query(IngestSource *source)
 
 	if (PortalIsValid(portal))
 		PortalDrop(portal, false);
+}
+
+static void
+open_client(IngestSource *source)
+{
+	source->client = ingest_client_begin(source->spec.client_columns);
+}
+
+static size_t
+read_client(IngestSource *source, char *buf, size_t len)
+{
+	return ingest_client_read(source->client, buf, len);
+}
+
+static void
+close_client(IngestSource *source)
+{
+	ingest_client_finish(source->client);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * source.h
- *		Bytes in: a server file, the output of a program, the rows of a query.
+ *		Bytes in: a server file, the output of a program, the rows of a query,
+ *		what the client sends.
  *
  * Whatever the source, what comes out is bytes of CSV.  A query's rows are
  * written as CSV in COPY's default dialect, NULL as an empty unquoted field
@@ -25,6 +26,7 @@ typedef enum IngestSourceKind
 	INGEST_SOURCE_PROGRAM,		/* standard output of a command */
 	INGEST_SOURCE_QUERY,		/* the rows of a SELECT, VALUES, WITH or TABLE */
 	INGEST_SOURCE_SPOOL,		/* rows we have put in a temporary file */
+	INGEST_SOURCE_CLIENT,		/* COPY ... FROM STDIN, over the wire */
 } IngestSourceKind;
 
 /*
@@ -34,7 +36,9 @@ typedef enum IngestSourceKind
 typedef struct IngestSourceSpec
 {
 	IngestSourceKind kind;
-	const char *text;			/* file name, command, query, or spool path */
+	const char *text;			/* file name, command, query, spool path, or
+								 * "" for the client */
+	int			client_columns; /* columns the client is told of */
 
 	/*
 	 * Byte range of a file or spool, both at record boundaries; end < 0 means
