@@ -293,6 +293,17 @@ ingest_chunk_queue_init(IngestChunkQueue *queue,
 		queue->current[i] = CHUNK_NONE;
 }
 
+int64
+ingest_chunk_position(IngestChunkQueue *queue)
+{
+	int64		next;
+
+	SpinLockAcquire(&queue->mutex);
+	next = queue->next;
+	SpinLockRelease(&queue->mutex);
+	return Min(queue->start + next * queue->chunk_size, queue->end);
+}
+
 /*
  * Take the next chunk; false if there is none.
  */

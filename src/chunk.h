@@ -60,6 +60,9 @@ extern IngestChunks *ingest_chunk_attach(IngestChunkQueue *queue, int process,
  */
 extern bool ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record);
 
+/* How far in the file the chunks are that have been handed out. */
+extern int64 ingest_chunk_position(IngestChunkQueue *queue);
+
 /*
  * The line that the process is at, as COPY counts.  Reads the file up to
  * there, so it is meant for an error message.

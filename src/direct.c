@@ -248,7 +248,7 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 	else
 		shared = palloc0(size);
 
-	memcpy(shared, &layout, offsetof(IngestDirectShared, rows));
+	memcpy(shared, &layout, offsetof(IngestDirectShared, records));
 	shared->relid = RelationGetRelid(load->rel);
 	shared->xid = xid;
 	shared->cid = cid;
@@ -262,6 +262,8 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 		   format->null_print);
 	strcpy(INGEST_DIRECT_AT(shared, char, shared->path),
 		   load->target->spec->text);
+	shared->source_start = load->target->spec->start;
+	pg_atomic_init_u64(&shared->records, 0);
 	pg_atomic_init_u64(&shared->rows, 0);
 
 	shared->nattnums = nfields;
@@ -513,6 +515,8 @@ load_all(DirectLoad *load)
 
 	target->rows_loaded += pg_atomic_read_u64(&load->shared->rows);
 	target->rows_read = target->rows_loaded;
+	ingest_source_read_elsewhere(target->source,
+								 load->end - target->spec->start);
 }
 
 /* ------------------------------------------------------------------------

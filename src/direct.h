@@ -56,6 +56,8 @@ typedef struct IngestDirectShared
 	Size		leaves;			/* IngestDirectLeafShared each */
 	Size		queue;			/* IngestChunkQueue */
 
+	int64		source_start;	/* place in the file where the source begins */
+	pg_atomic_uint64 records;	/* so far, for progress */
 	pg_atomic_uint64 rows;
 	char		data[FLEXIBLE_ARRAY_MEMBER];
 } IngestDirectShared;

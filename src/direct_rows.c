@@ -48,9 +48,13 @@
 #include "compat.h"
 #include "convert.h"
 #include "direct.h"
+#include "progress.h"
 #include "route.h"
 #include "toast.h"
 #include "write_pages.h"
+
+/* Records after which progress is shown. */
+#define PROGRESS_RECORDS	1000
 
 /* COPY shows as much of a line or value in an error context. */
 #define MAX_DISPLAY		100
@@ -692,10 +696,27 @@ store_row(IngestDirectPart *part)
 	}
 }
 
+/*
+ * Add to the records of all processes, and show them if we are the leader.
+ */
+static void
+show_progress(IngestDirectPart *part, int records)
+{
+	IngestDirectShared *shared = part->shared;
+	IngestChunkQueue *queue = INGEST_DIRECT_AT(shared, IngestChunkQueue,
+											   shared->queue);
+	uint64		before = pg_atomic_fetch_add_u64(&shared->records, records);
+
+	if (part->process == 0)
+		ingest_progress_rows(before + records, ingest_chunk_position(queue) -
+							 shared->source_start);
+}
+
 static void
 load_records(IngestDirectPart *part)
 {
 	MemoryContext tuple_context = GetPerTupleMemoryContext(part->estate);
+	int			records = 0;
 
 	while (ingest_chunk_next(part->chunks, &part->record))
 	{
@@ -706,7 +727,13 @@ load_records(IngestDirectPart *part)
 		convert_record(part);
 		store_row(part);
 		MemoryContextSwitchTo(old);
+		if (unlikely(++records == PROGRESS_RECORDS))
+		{
+			show_progress(part, records);
+			records = 0;
+		}
 	}
+	show_progress(part, records);
 }
 
 /* ------------------------------------------------------------------------

@@ -338,6 +338,12 @@ ingest_source_bytes_done(const IngestSource *source)
 	return source->bytes_done;
 }
 
+void
+ingest_source_read_elsewhere(IngestSource *source, int64 bytes)
+{
+	source->bytes_done = bytes;
+}
+
 int64
 ingest_source_bytes_total(const IngestSource *source)
 {

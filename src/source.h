@@ -101,6 +101,9 @@ extern IngestSource *ingest_source_begin(const IngestSourceSpec *spec,
 										 const IngestOptions *options);
 extern size_t ingest_source_read(IngestSource *source, char *buf, size_t len);
 extern int64 ingest_source_bytes_done(const IngestSource *source);
+
+/* Somebody else has read the source's file, that many bytes of it. */
+extern void ingest_source_read_elsewhere(IngestSource *source, int64 bytes);
 extern int64 ingest_source_bytes_total(const IngestSource *source); /* 0: unknown */
 extern const IngestSourceSpec *ingest_source_get_spec(const IngestSource *source);
 extern int	ingest_source_query_columns(const IngestSource *source);	/* -1: no query */
