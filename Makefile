@@ -31,6 +31,7 @@ OBJS = \
 	src/index.o \
 	src/index_key.o \
 	src/index_leaf.o \
+	src/index_rebuild.o \
 	src/index_run.o \
 	src/index_sorted.o \
 	src/ingest_tools.o \

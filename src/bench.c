@@ -205,6 +205,7 @@ load_clone(BenchState *state, Oid clone, const BenchInput *input,
 	options.workers = run ? run->workers : 1;
 	options.batch_rows = run ? run->batch_rows : options.batch_rows;
 	options.commit_rows = run ? run->commit_rows : INGEST_COMMIT_ROWS_END;
+	options.index_mode = run ? run->index_mode : INGEST_INDEX_AUTO;
 	options.commit_mode = run ? run->commit_mode : INGEST_COMMIT_IMMEDIATE_WAIT;
 
 	ingest_report_init(report);

@@ -401,6 +401,28 @@ ParseStatePermInfos(ParseState *pstate)
 	pgstat_fetch_stat_local_beentry(idx)
 #endif
 
+/* object_ownercheck: from 16; before, one function per kind of object. */
+#if PG_VERSION_NUM < 160000
+#define object_ownercheck(classid, objectid, roleid) \
+	(AssertMacro((classid) == RelationRelationId), \
+	 pg_class_ownercheck(objectid, roleid))
+#endif
+
+/* RelationSetNewRelfilenumber: under another name until 15. */
+#if PG_VERSION_NUM < 160000
+#define RelationSetNewRelfilenumber(rel, persistence) \
+	RelationSetNewRelfilenode(rel, persistence)
+#endif
+
+/* reindex_index: from 17 it takes the statement, for event triggers. */
+#if PG_VERSION_NUM < 170000
+#define reindex_indexCompat(indexid, skip, persistence, params) \
+	reindex_index(indexid, skip, persistence, params)
+#else
+#define reindex_indexCompat(indexid, skip, persistence, params) \
+	reindex_index(NULL, indexid, skip, persistence, params)
+#endif
+
 /* Relation identity fields: "filenode" became "filelocator" in 16. */
 #if PG_VERSION_NUM < 160000
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid

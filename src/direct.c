@@ -229,6 +229,7 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 	IngestDirectLeafShared *leaf;
 	Size		size = 0;
 	ListCell   *lc;
+	int			nleaves = 0;
 	int			i = 0;
 
 	layout.null_print = reserve(&size, strlen(format->null_print) + 1);
@@ -282,10 +283,13 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 
 		leaf->relid = lfirst_oid(lc);
 		leaf->first_block = RelationGetNumberOfBlocks(rel);
+		if (load->indexer != NULL)
+			ingest_index_announce(load->indexer, nleaves, rel);
 		pg_atomic_init_u64(&leaf->rows, 0);
 		pg_atomic_init_u64(&leaf->toast_rows, 0);
 		table_close(rel, NoLock);
 		leaf++;
+		nleaves++;
 	}
 
 	ingest_chunk_queue_init(INGEST_DIRECT_AT(shared, IngestChunkQueue,
@@ -437,7 +441,7 @@ begin_indexes(DirectLoad *load)
 		return;
 	options.nleaves = list_length(load->leaves);
 	options.nprocesses = load->nworkers + 1;
-	options.leaf_batches = true;
+	options.mode = load->target->options->index_mode;
 	load->indexer = ingest_index_begin(&options);
 	ingest_index_set_meter(load->indexer, load->target->meter);
 }
@@ -493,7 +497,8 @@ load_all(DirectLoad *load)
 	find_records(load);
 	load->nworkers = choose_workers(load);
 	load->route = ingest_route_begin(load->rel,
-									 ingest_parse_attnums(target->parser));
+									 ingest_parse_attnums(target->parser),
+									 false);
 	estate = ingest_route_estate(load->route);
 
 	AfterTriggerBeginQuery();

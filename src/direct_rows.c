@@ -265,7 +265,7 @@ ingest_direct_part_begin(IngestDirectShared *shared, int process,
 	for (int i = 0; i < part->nattnums; i++)
 		attnums = lappend_int(attnums, part->attnums[i]);
 
-	part->route = ingest_route_begin(rel, attnums);
+	part->route = ingest_route_begin(rel, attnums, false);
 	part->estate = ingest_route_estate(part->route);
 	part->partitioned = ingest_route_partitioned(part->route);
 	init_columns(part);

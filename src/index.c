@@ -22,8 +22,15 @@
  * The barrier also sees to a worker that comes late: it joins in whatever
  * phase the others are.
  *
- * What an index needs is decided in classify_index(), from its definition
- * alone, because every process must come to the same decision.
+ * What an index needs is decided in classify_index(), from its definition,
+ * the mode asked for and what the leader has announced of the leaf, because
+ * every process must come to the same decision.
+ *
+ * In mode "row" the entries are made when the rows' pages are written.  GIN is
+ * left for later if there are several processes, for the reason given above.
+ *
+ * Indexes that are built anew wait for the leader, outside parallel mode.  It
+ * may find only then that an index cannot be, and inserts then.
  *
  * IDENTIFICATION
  *		src/index.c
@@ -35,6 +42,7 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
@@ -49,6 +57,7 @@
 #include "storage/barrier.h"
 #include "storage/lwlock.h"
 #include "storage/sharedfileset.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "compat.h"
@@ -67,15 +76,49 @@
 #define MIN_KEYS_TO_CUT		20000
 #define SAMPLE_KEYS			2000
 
+/* Parts of a note; see note_uses(). */
+#define NOTE_MODE			0x03
+#define NOTE_BATCHES		0x04
+#define NOTE_REASON_SHIFT	3
+
 /* Most key ranges of one index: each range reads all of its keys. */
 #define MAX_RANGES			16
+
+/* What is to be done with one index of one leaf. */
+typedef enum IndexMethod
+{
+	METHOD_KEYS,				/* keys sorted, one by one or by leaf pages */
+	METHOD_HEAP_ORDER,			/* rows, in the order of their places */
+	METHOD_SERIAL,				/* the same, by the leader alone */
+	METHOD_PAGE,				/* rows, when their page has been written */
+	METHOD_BUILD_KEYS,			/* built anew, by the leader, from keys */
+	METHOD_BUILD,				/* built anew, by the leader, from the table */
+} IndexMethod;
+
+/* Texts of IngestIndexReason. */
+static const char *const reason_texts[] = {
+	[INGEST_INDEX_REASON_NONE] = NULL,
+	[INGEST_INDEX_REASON_DEFERRABLE] = gettext_noop("the constraint is deferrable"),
+	[INGEST_INDEX_REASON_EXCLUSION] = gettext_noop("it is an exclusion constraint"),
+	[INGEST_INDEX_REASON_EXPRESSIONS] = gettext_noop("its expressions are not parallel safe"),
+	[INGEST_INDEX_REASON_OPCLASS] = gettext_noop("its operator class is not parallel safe"),
+	[INGEST_INDEX_REASON_METHOD] = gettext_noop("its access method is not known to be parallel safe"),
+	[INGEST_INDEX_REASON_NOT_BTREE] = gettext_noop("it is not a B-tree"),
+	[INGEST_INDEX_REASON_OLD_VERSION] = gettext_noop("the index is of an old version"),
+	[INGEST_INDEX_REASON_COLLATION] = gettext_noop("a collation is not deterministic"),
+	[INGEST_INDEX_REASON_SETTING] = gettext_noop("ingest_tools.leaf_batches is off"),
+	[INGEST_INDEX_REASON_OWNER] = gettext_noop("only the owner of the table may have it built anew"),
+	[INGEST_INDEX_REASON_INVALID] = gettext_noop("the index is not valid"),
+	[INGEST_INDEX_REASON_IN_USE] = gettext_noop("the index is in use in this session"),
+};
 
 /* What one process has collected for one index; published, then constant. */
 typedef struct SharedEntry
 {
 	Oid			leafid;
 	Oid			indexid;
-	IngestIndexMethod method;
+	IndexMethod method;
+	IngestIndexReason reason;	/* of not doing better */
 	int64		records;
 	dsa_pointer first;
 } SharedEntry;
@@ -85,12 +128,16 @@ typedef struct SharedPair
 {
 	Oid			leafid;
 	Oid			indexid;
-	IngestIndexMethod method;
+	IndexMethod method;
 	int64		records;
 	int			nsources;
 	dsa_pointer sources;		/* array of IngestKeySource */
 	int			nranges;
 
+	/* for the report; set by whoever does the work, all alike */
+	IngestIndexMode mode;
+	bool		leaf_batches;
+	IngestIndexReason reason;
 } SharedPair;
 
 /* One piece of work; made by the planner. */
@@ -102,10 +149,14 @@ typedef struct SharedJob
 	dsa_pointer upper;
 } SharedJob;
 
-/* Head of the segment. */
+/*
+ * Head of the segment.  Behind the published entries there is a flag for each
+ * leaf, see new_leaf_flag().
+ */
 typedef struct IndexShared
 {
 	IngestIndexOptions options;
+	bool		leaf_batches;	/* the setting, as the leader has it */
 	Size		memory;			/* bytes for all processes together */
 	dsa_handle	area;
 	SharedFileSet files;
@@ -136,14 +187,25 @@ typedef struct KeyedIndex
 	AttrNumber	column;			/* of the leaf, if the key is just that */
 	IngestKeyFormat format;
 	IngestRun	run;
+	IndexMethod method;			/* METHOD_KEYS or _BUILD_KEYS */
+	IngestIndexReason reason;
 } KeyedIndex;
 
 /* An index that is filled from the rows themselves. */
 typedef struct RowIndex
 {
 	Oid			indexid;
-	IngestIndexMethod method;	/* INGEST_INDEX_HEAP_ORDER or _SERIAL */
+	IndexMethod method;			/* METHOD_HEAP_ORDER, _SERIAL or _BUILD */
+	IngestIndexReason reason;
 } RowIndex;
+
+/* An index whose entries are made page by page. */
+typedef struct PageIndex
+{
+	IngestIndexTarget target;
+	ExprState  *predicate;
+	int64		records;
+} PageIndex;
 
 /* A leaf this process has rows for. */
 typedef struct LeafState
@@ -154,6 +216,13 @@ typedef struct LeafState
 	int			nrows;
 	RowIndex   *rows;
 	IngestRun	tids;			/* of all rows, if nrows > 0 */
+
+	int			npaged;
+	PageIndex  *paged;
+	TupleTableSlot *slot;		/* if npaged > 0, as the rest */
+	ItemPointer waiting;		/* TIDs of rows whose page is not written */
+	int			nwaiting;
+	int			maxwaiting;
 } LeafState;
 
 struct IngestIndexer
@@ -173,11 +242,31 @@ struct IngestIndexer
 	LeafState **leaves;			/* options.nleaves of them, NULL if not met */
 };
 
+/* Whether leaf pages may be written, if they are of a kind that can be. */
+static bool leaf_batches = true;
+
+void
+ingest_index_define_settings(void)
+{
+	DefineCustomBoolVariable("ingest_tools.leaf_batches",
+							 "Inserts sorted keys into B-trees leaf page by leaf page.",
+							 "Otherwise the access method inserts them one by one.",
+							 &leaf_batches, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+}
+
 /* A slice of memory for one process's sorts. */
 static Size
 sort_memory(const IngestIndexer *indexer)
 {
 	return indexer->shared->memory / 2 / indexer->shared->options.nprocesses;
+}
+
+/* Has the leaf been announced as new?  One flag per leaf. */
+static bool *
+new_leaf_flag(IndexShared *shared, int leafno)
+{
+	return (bool *) &shared->published[shared->options.nprocesses] + leafno;
 }
 
 /* What leader and workers do alike, once the segment is there. */
@@ -210,13 +299,15 @@ IngestIndexer *
 ingest_index_begin(const IngestIndexOptions *options)
 {
 	Size		size = offsetof(IndexShared, published) +
-		options->nprocesses * sizeof(((IndexShared *) 0)->published[0]);
+		options->nprocesses * sizeof(((IndexShared *) 0)->published[0]) +
+		options->nleaves * sizeof(bool);
 	dsm_segment *segment = dsm_create(size, 0);
 	IndexShared *shared = dsm_segment_address(segment);
 	dsa_area   *area = dsa_create(LWTRANCHE_PARALLEL_QUERY_DSA);
 
 	memset(shared, 0, size);
 	shared->options = *options;
+	shared->leaf_batches = leaf_batches;
 	shared->memory = (Size) maintenance_work_mem * 1024;
 	shared->area = dsa_get_handle(area);
 	SharedFileSetInit(&shared->files, segment);
@@ -245,6 +336,16 @@ ingest_index_attach(dsm_handle handle)
 	shared = dsm_segment_address(segment);
 	SharedFileSetAttach(&shared->files, segment);
 	return join(segment, dsa_attach(shared->area), false);
+}
+
+void
+ingest_index_announce(IngestIndexer *indexer, int leafno, Relation leaf)
+{
+	bool		new_storage = leaf->rd_createSubid != InvalidSubTransactionId ||
+		leaf->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+
+	*new_leaf_flag(indexer->shared, leafno) = new_storage &&
+		RelationGetNumberOfBlocks(leaf) == 0;
 }
 
 void
@@ -286,41 +387,24 @@ has_safe_support(Relation index)
 	return true;
 }
 
-/*
- * Why must the work on the index be left to the leader, outside parallel
- * mode?  NULL if it need not.
- */
-static const char *
+/* Why must entries be made by the leader alone, outside parallel mode? */
+static IngestIndexReason
 serial_reason(Relation index, const IndexInfo *info, bool parallel)
 {
 	if (!index->rd_index->indimmediate)
-		return "the constraint is deferrable";
+		return INGEST_INDEX_REASON_DEFERRABLE;
 	if (index->rd_index->indisexclusion)
-		return "it is an exclusion constraint";
+		return INGEST_INDEX_REASON_EXCLUSION;
 	if (!parallel)
-		return NULL;
+		return INGEST_INDEX_REASON_NONE;
 	if (!is_safe_expression(info->ii_Expressions) ||
 		!is_safe_expression(info->ii_Predicate))
-		return "its expressions are not parallel safe";
+		return INGEST_INDEX_REASON_EXPRESSIONS;
 	if (!has_safe_support(index))
-		return "its operator class is not parallel safe";
+		return INGEST_INDEX_REASON_OPCLASS;
 	if (index->rd_rel->relam >= FirstNormalObjectId)
-		return "its access method is not known to be parallel safe";
-	return NULL;
-}
-
-/* How the index is filled, and why not in a better way (NULL if there is none). */
-static IngestIndexMethod
-classify_index(Relation index, const IndexInfo *info, bool parallel,
-			   const char **reason)
-{
-	*reason = serial_reason(index, info, parallel);
-	if (*reason)
-		return INGEST_INDEX_SERIAL;
-	if (index->rd_rel->relam == BTREE_AM_OID)
-		return INGEST_INDEX_SORTED_KEYS;
-	*reason = "it is not a B-tree";
-	return INGEST_INDEX_HEAP_ORDER;
+		return INGEST_INDEX_REASON_METHOD;
+	return INGEST_INDEX_REASON_NONE;
 }
 
 static bool
@@ -329,19 +413,134 @@ is_parallel(const IngestIndexer *indexer)
 	return indexer->shared->options.nprocesses > 1;
 }
 
+/*
+ * Is the index to be built anew?  If that was asked for but cannot be, reason
+ * says why.  Unasked it is done where no one else can see the leaf, which has
+ * been created or truncated in this transaction, and the leaf had no rows.
+ */
+static bool
+wants_build(IngestIndexer *indexer, int leafno, Relation leaf, Relation index,
+			IngestIndexReason *reason)
+{
+	IngestIndexMode mode = indexer->shared->options.mode;
+	IngestIndexReason obstacle;
+
+	if (mode != INGEST_INDEX_REBUILD &&
+		!(mode == INGEST_INDEX_AUTO && *new_leaf_flag(indexer->shared, leafno)))
+		return false;
+	obstacle = ingest_index_rebuild_reason(leaf, index);
+	if (obstacle == INGEST_INDEX_REASON_NONE)
+		return true;
+	if (mode == INGEST_INDEX_REBUILD)
+		*reason = obstacle;
+	return false;
+}
+
+/*
+ * How is the index filled, and why not in a better way?
+ *
+ * Constraints that are checked later, or with the executor's help, are filled
+ * as the executor does it in any mode: a build would check them at once.
+ */
+static IndexMethod
+classify_index(IngestIndexer *indexer, int leafno, Relation leaf,
+			   Relation index, const IndexInfo *info,
+			   IngestIndexReason *reason)
+{
+	bool		parallel = is_parallel(indexer);
+	Oid			am = index->rd_rel->relam;
+
+	*reason = serial_reason(index, info, parallel);
+	if (*reason == INGEST_INDEX_REASON_DEFERRABLE ||
+		*reason == INGEST_INDEX_REASON_EXCLUSION)
+		return METHOD_SERIAL;
+	if (wants_build(indexer, leafno, leaf, index, reason))
+		return am == BTREE_AM_OID && *reason == INGEST_INDEX_REASON_NONE ?
+			METHOD_BUILD_KEYS : METHOD_BUILD;
+	if (serial_reason(index, info, parallel) != INGEST_INDEX_REASON_NONE)
+		return METHOD_SERIAL;
+	if (indexer->shared->options.mode == INGEST_INDEX_ROW)
+		return parallel && am == GIN_AM_OID ? METHOD_HEAP_ORDER : METHOD_PAGE;
+	if (am == BTREE_AM_OID)
+		return METHOD_KEYS;
+	if (*reason == INGEST_INDEX_REASON_NONE)
+		*reason = INGEST_INDEX_REASON_NOT_BTREE;
+	return METHOD_HEAP_ORDER;
+}
+
 /* Get ready to collect the keys of an index; takes over the relation. */
 static void
 add_keyed_index(IngestIndexer *indexer, LeafState *state, Relation leaf,
-				Relation index, IndexInfo *info)
+				Relation index, IndexInfo *info, IndexMethod method,
+				IngestIndexReason reason)
 {
 	KeyedIndex *keyed = &state->keyed[state->nkeyed++];
 
 	keyed->index = index;
 	keyed->info = info;
+	keyed->method = method;
+	keyed->reason = reason;
 	keyed->predicate = ExecPrepareQual(info->ii_Predicate, indexer->estate);
 	ingest_key_format_init(&keyed->format, leaf, index);
 	if (info->ii_NumIndexAttrs == 1 && keyed->predicate == NULL)
 		keyed->column = info->ii_IndexAttrNumbers[0];
+}
+
+/* Get ready to make entries page by page; takes over the relation. */
+static void
+add_page_index(IngestIndexer *indexer, LeafState *state, Relation leaf,
+			   Relation index, IndexInfo *info)
+{
+	PageIndex  *paged = &state->paged[state->npaged++];
+
+	paged->target.heap = leaf;
+	paged->target.index = index;
+	paged->target.info = info;
+	paged->target.estate = indexer->estate;
+	paged->predicate = ExecPrepareQual(info->ii_Predicate, indexer->estate);
+	if (state->slot == NULL)
+	{
+		state->slot = table_slot_create(leaf, NULL);
+		state->maxwaiting = 1024;
+		state->waiting = palloc(state->maxwaiting * sizeof(ItemPointerData));
+	}
+}
+
+/* Look at one index of a leaf; it is open, and closed here if not needed. */
+static void
+add_index(IngestIndexer *indexer, int leafno, LeafState *state, Relation leaf,
+		  Relation index)
+{
+	IndexInfo  *info = BuildIndexInfo(index);
+	IndexMethod method;
+	IngestIndexReason reason;
+	RowIndex   *row;
+
+	if (!info->ii_ReadyForInserts)
+	{
+		index_close(index, NoLock);
+		return;
+	}
+	method = classify_index(indexer, leafno, leaf, index, info, &reason);
+	switch (method)
+	{
+		case METHOD_KEYS:
+		case METHOD_BUILD_KEYS:
+			add_keyed_index(indexer, state, leaf, index, info, method, reason);
+			break;
+		case METHOD_PAGE:
+			add_page_index(indexer, state, leaf, index, info);
+			break;
+		case METHOD_HEAP_ORDER:
+		case METHOD_SERIAL:
+		case METHOD_BUILD:
+			row = &state->rows[state->nrows++];
+			row->indexid = RelationGetRelid(index);
+			row->method = method;
+			row->reason = reason;
+			index_close(index, NoLock);
+			break;
+	}
 }
 
 /* Look at the leaf's indexes. */
@@ -356,26 +555,11 @@ open_leaf(IngestIndexer *indexer, int leafno, Relation leaf)
 	state->leafid = RelationGetRelid(leaf);
 	state->keyed = palloc0(Max(list_length(indexes), 1) * sizeof(KeyedIndex));
 	state->rows = palloc0(Max(list_length(indexes), 1) * sizeof(RowIndex));
+	state->paged = palloc0(Max(list_length(indexes), 1) * sizeof(PageIndex));
 
 	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
-		IndexInfo  *info = BuildIndexInfo(index);
-		IngestIndexMethod method;
-		const char *reason;
-
-		method = classify_index(index, info, is_parallel(indexer), &reason);
-		if (!info->ii_ReadyForInserts)
-			index_close(index, NoLock);
-		else if (method == INGEST_INDEX_SORTED_KEYS)
-			add_keyed_index(indexer, state, leaf, index, info);
-		else
-		{
-			state->rows[state->nrows].indexid = lfirst_oid(lc);
-			state->rows[state->nrows++].method = method;
-			index_close(index, NoLock);
-		}
-	}
+		add_index(indexer, leafno, state, leaf,
+				  index_open(lfirst_oid(lc), RowExclusiveLock));
 
 	indexer->leaves[leafno] = state;
 	MemoryContextSwitchTo(old);
@@ -395,7 +579,21 @@ ingest_index_wanted(IngestIndexer *indexer, int leafno, Relation leaf)
 {
 	LeafState  *state = get_leaf(indexer, leafno, leaf);
 
-	return state->nkeyed > 0 || state->nrows > 0;
+	return state->nkeyed > 0 || state->nrows > 0 || state->npaged > 0;
+}
+
+/* Remember a row whose entries are made when its page is written. */
+static void
+wait_for_page(LeafState *state, ItemPointer tid)
+{
+	if (state->nwaiting == state->maxwaiting)
+	{
+		state->maxwaiting *= 2;
+		state->waiting = repalloc_huge(state->waiting,
+									   state->maxwaiting *
+									   sizeof(ItemPointerData));
+	}
+	state->waiting[state->nwaiting++] = *tid;
 }
 
 /* Collect the key of a row for one index. */
@@ -435,6 +633,8 @@ ingest_index_collect(IngestIndexer *indexer, int leafno, Relation leaf,
 
 		*tid = slot->tts_tid;
 	}
+	if (state->npaged > 0)
+		wait_for_page(state, &slot->tts_tid);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(econtext->ecxt_per_tuple_memory);
 }
@@ -474,6 +674,42 @@ place_row(void *record, void *arg)
 	return MAXALIGN(sizeof(ItemPointerData));
 }
 
+/* Make the entries of the rows that have waited for their places. */
+static void
+insert_waiting(IngestIndexer *indexer, LeafState *state,
+			   const Placement *placement)
+{
+	IngestPhase phase = INGEST_PHASE_INDEX;
+
+	if (indexer->meter)
+		phase = ingest_meter_phase(indexer->meter, INGEST_PHASE_INDEX);
+	for (int i = 0; i < state->nwaiting && placement->blocks; i++)
+		place_tid(&state->waiting[i], placement);
+	for (int j = 0; j < state->npaged; j++)
+	{
+		PageIndex  *paged = &state->paged[j];
+
+		if (indexer->meter)
+			ingest_meter_enter(indexer->meter);
+		for (int i = 0; i < state->nwaiting; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			ingest_index_fetch_row(paged->target.heap, &state->waiting[i],
+								   state->slot);
+			ingest_index_insert_row(&paged->target, paged->predicate,
+									state->slot);
+		}
+		if (indexer->meter)
+			ingest_meter_leave(indexer->meter,
+							   RelationGetRelid(paged->target.index));
+		paged->records += state->nwaiting;
+	}
+	state->nwaiting = 0;
+	ExecClearTuple(state->slot);
+	if (indexer->meter)
+		ingest_meter_phase(indexer->meter, phase);
+}
+
 void
 ingest_index_place(IngestIndexer *indexer, int leafno,
 				   const BlockNumber *blocks, int nblocks)
@@ -493,13 +729,15 @@ ingest_index_place(IngestIndexer *indexer, int leafno,
 	}
 	ingest_run_settle(indexer->store, &state->tids, blocks ? place_row : NULL,
 					  &placement);
+	if (state->nwaiting > 0)
+		insert_waiting(indexer, state, &placement);
 	ingest_run_relieve(indexer->store);
 }
 
 /* Add an entry, unless there is nothing in it. */
 static void
 add_entry(SharedEntry *entries, int *n, LeafState *state, Oid indexid,
-		  IngestIndexMethod method, const IngestRun *run)
+		  IndexMethod method, IngestIndexReason reason, const IngestRun *run)
 {
 	SharedEntry *entry = &entries[*n];
 
@@ -508,9 +746,39 @@ add_entry(SharedEntry *entries, int *n, LeafState *state, Oid indexid,
 	entry->leafid = state->leafid;
 	entry->indexid = indexid;
 	entry->method = method;
+	entry->reason = reason;
 	entry->records = run->records;
 	entry->first = run->first;
 	(*n)++;
+}
+
+/* Add the entries of a leaf, and close its indexes. */
+static void
+publish_leaf(LeafState *state, SharedEntry *entries, int *n)
+{
+	for (int i = 0; i < state->nkeyed; i++)
+	{
+		KeyedIndex *keyed = &state->keyed[i];
+
+		add_entry(entries, n, state, RelationGetRelid(keyed->index),
+				  keyed->method, keyed->reason, &keyed->run);
+		index_close(keyed->index, NoLock);
+	}
+	for (int i = 0; i < state->nrows; i++)
+		add_entry(entries, n, state, state->rows[i].indexid,
+				  state->rows[i].method, state->rows[i].reason, &state->tids);
+	for (int i = 0; i < state->npaged; i++)
+	{
+		PageIndex  *paged = &state->paged[i];
+		IngestRun	run = {.records = paged->records};
+
+		add_entry(entries, n, state, RelationGetRelid(paged->target.index),
+				  METHOD_PAGE, INGEST_INDEX_REASON_NONE, &run);
+		index_insert_cleanup(paged->target.index, paged->target.info);
+		index_close(paged->target.index, NoLock);
+	}
+	if (state->slot)
+		ExecDropSingleTupleTableSlot(state->slot);
 }
 
 /* Let the other processes see what this one has collected. */
@@ -527,7 +795,8 @@ publish(IngestIndexer *indexer)
 	for (int i = 0; i < nleaves; i++)
 	{
 		if (indexer->leaves[i])
-			max += indexer->leaves[i]->nkeyed + indexer->leaves[i]->nrows;
+			max += indexer->leaves[i]->nkeyed + indexer->leaves[i]->nrows +
+				indexer->leaves[i]->npaged;
 	}
 	if (max == 0 || indexer->late)
 		return;
@@ -541,16 +810,7 @@ publish(IngestIndexer *indexer)
 
 		if (state == NULL)
 			continue;
-		for (int j = 0; j < state->nkeyed; j++)
-		{
-			add_entry(entries, &n, state,
-					  RelationGetRelid(state->keyed[j].index),
-					  INGEST_INDEX_SORTED_KEYS, &state->keyed[j].run);
-			index_close(state->keyed[j].index, NoLock);
-		}
-		for (int j = 0; j < state->nrows; j++)
-			add_entry(entries, &n, state, state->rows[j].indexid,
-					  state->rows[j].method, &state->tids);
+		publish_leaf(state, entries, &n);
 	}
 	shared->published[indexer->procno].entries = pointer;
 	shared->published[indexer->procno].nentries = n;
@@ -618,6 +878,9 @@ make_pair(IngestIndexer *indexer, SharedPair *pair, const PlanEntry *entries,
 	pair->leafid = entries[0].entry->leafid;
 	pair->indexid = entries[0].entry->indexid;
 	pair->method = entries[0].entry->method;
+	pair->reason = entries[0].entry->reason;
+	pair->leaf_batches = false;
+	pair->mode = INGEST_INDEX_ROW;
 	pair->records = 0;
 	pair->nranges = 1;
 	pair->nsources = n;
@@ -671,7 +934,7 @@ count_ranges(IngestIndexer *indexer, const SharedPair *pair, int64 total,
 	int			processes = BarrierParticipants(&indexer->shared->barrier);
 	int64		ranges = 1;
 
-	if (pair->method != INGEST_INDEX_SORTED_KEYS ||
+	if (pair->method != METHOD_KEYS ||
 		pair->records < MIN_KEYS_TO_CUT)
 		return 1;
 	if (processes > 1)
@@ -790,6 +1053,13 @@ cut_pair(IngestIndexer *indexer, SharedPair *pair, int pairno,
 	return n;
 }
 
+/* Is it work for all processes, after the rows have been written? */
+static bool
+is_shared_work(IndexMethod method)
+{
+	return method == METHOD_KEYS || method == METHOD_HEAP_ORDER;
+}
+
 /* Turn a pair into jobs; returns how many. */
 static int
 make_jobs(IngestIndexer *indexer, SharedPair *pair, int pairno, int64 total,
@@ -797,13 +1067,13 @@ make_jobs(IngestIndexer *indexer, SharedPair *pair, int pairno, int64 total,
 {
 	int			n = 1;
 
-	if (pair->method == INGEST_INDEX_SERIAL)
+	if (!is_shared_work(pair->method))
 		return 0;
 
 	jobs[0].pair = pairno;
 	jobs[0].records = pair->records;
 	jobs[0].lower = jobs[0].upper = InvalidDsaPointer;
-	if (pair->method == INGEST_INDEX_SORTED_KEYS &&
+	if (pair->method == METHOD_KEYS &&
 		pair->records >= MIN_KEYS_TO_CUT)
 	{
 		Relation	heap = table_open(pair->leafid, RowExclusiveLock);
@@ -847,7 +1117,7 @@ plan(IngestIndexer *indexer)
 
 	for (int i = 0; i < shared->npairs; i++)
 	{
-		if (pairs[i].method != INGEST_INDEX_SERIAL)
+		if (is_shared_work(pairs[i].method))
 			total += pairs[i].records;
 	}
 
@@ -876,58 +1146,105 @@ bound_address(IngestIndexer *indexer, dsa_pointer pointer)
 		dsa_get_address(indexer->area, pointer) : NULL;
 }
 
-/* Put the keys of one job into its B-tree. */
-static void
-insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
-			IngestIndexTarget *target, IngestKeySource *sources)
+static SharedPair *
+get_pair(IngestIndexer *indexer, int i)
+{
+	return (SharedPair *) dsa_get_address(indexer->area,
+										  indexer->shared->pairs) + i;
+}
+
+static IngestKeySource *
+get_sources(IngestIndexer *indexer, const SharedPair *pair)
+{
+	return dsa_get_address(indexer->area, pair->sources);
+}
+
+/* The keys of one job, sorted. */
+static IngestKeyStream *
+open_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
+		  IngestKeyFormat *format, IngestIndexTarget *target)
 {
 	IngestKeyRange range;
-	IngestKeyFormat format;
-	IngestKeyStream *stream;
-	const char *reason;
 
 	range.lower = bound_address(indexer, job->lower);
 	range.upper = bound_address(indexer, job->upper);
-	ingest_key_format_init(&format, target->heap, target->index);
-	stream = ingest_key_stream_begin(&format, indexer->reader, sources,
-									 pair->nsources, &range, job->records,
-									 sort_memory(indexer));
-	if (indexer->shared->options.leaf_batches &&
-		ingest_index_leaf_usable(target->index, &reason))
+	ingest_key_format_init(format, target->heap, target->index);
+	return ingest_key_stream_begin(format, indexer->reader,
+								   get_sources(indexer, pair),
+								   pair->nsources, &range, job->records,
+								   sort_memory(indexer));
+}
+
+/* Put the keys of one job into its B-tree. */
+static void
+insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
+			IngestIndexTarget *target)
+{
+	IngestKeyFormat format;
+	IngestKeyStream *stream = open_keys(indexer, job, pair, &format, target);
+	IngestIndexReason reason = INGEST_INDEX_REASON_SETTING;
+
+	if (indexer->shared->leaf_batches)
+		reason = ingest_index_leaf_reason(target->index);
+	pair->mode = INGEST_INDEX_SORTED;
+	if (pair->reason == INGEST_INDEX_REASON_NONE)
+		pair->reason = reason;
+	if (reason == INGEST_INDEX_REASON_NONE)
+	{
+		pair->leaf_batches = true;
 		(void) ingest_index_insert_batches(target, stream);
+	}
 	else
 		(void) ingest_index_insert_keys(target, stream);
 	ingest_key_stream_end(stream);
+}
+
+/* Open what an index is filled with; lockmode is the index's. */
+static void
+open_target(IngestIndexTarget *target, const SharedPair *pair,
+			LOCKMODE lockmode)
+{
+	target->heap = table_open(pair->leafid, RowExclusiveLock);
+	target->index = index_open(pair->indexid, lockmode);
+	target->info = BuildIndexInfo(target->index);
+	target->estate = CreateExecutorState();
+}
+
+static void
+close_target(IngestIndexTarget *target)
+{
+	FreeExecutorState(target->estate);
+	index_close(target->index, NoLock);
+	table_close(target->heap, NoLock);
+}
+
+/* Make the entries of one job. */
+static void
+insert_entries(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
+			   IngestIndexTarget *target)
+{
+	if (pair->method == METHOD_KEYS || pair->method == METHOD_BUILD_KEYS)
+		insert_keys(indexer, job, pair, target);
+	else
+		(void) ingest_index_insert_rows(target, indexer->reader,
+										get_sources(indexer, pair),
+										pair->nsources);
 }
 
 /* Do one job. */
 static void
 run_job(IngestIndexer *indexer, const SharedJob *job)
 {
-	SharedPair *pair = (SharedPair *) dsa_get_address(indexer->area,
-													  indexer->shared->pairs) +
-		job->pair;
-	IngestKeySource *sources = dsa_get_address(indexer->area, pair->sources);
+	SharedPair *pair = get_pair(indexer, job->pair);
 	IngestIndexTarget target;
 
-	target.heap = table_open(pair->leafid, RowExclusiveLock);
-	target.index = index_open(pair->indexid, RowExclusiveLock);
-	target.info = BuildIndexInfo(target.index);
-	target.estate = CreateExecutorState();
+	open_target(&target, pair, RowExclusiveLock);
 	if (indexer->meter)
 		ingest_meter_enter(indexer->meter);
-
-	if (pair->method == INGEST_INDEX_SORTED_KEYS)
-		insert_keys(indexer, job, pair, &target, sources);
-	else
-		(void) ingest_index_insert_rows(&target, indexer->reader, sources,
-										pair->nsources);
-
+	insert_entries(indexer, job, pair, &target);
 	if (indexer->meter)
 		ingest_meter_leave(indexer->meter, pair->indexid);
-	FreeExecutorState(target.estate);
-	index_close(target.index, NoLock);
-	table_close(target.heap, NoLock);
+	close_target(&target);
 }
 
 /* Take jobs until none is left. */
@@ -1014,6 +1331,107 @@ apply_serial_leaf(IngestIndexer *indexer, SharedPair *pairs, int n,
 	table_close(heap, NoLock);
 }
 
+/* Tell the meter what was done; a note is mode, leaf batches and reason. */
+static void
+note_uses(IngestIndexer *indexer)
+{
+	for (int i = 0; i < indexer->shared->npairs; i++)
+	{
+		SharedPair *pair = get_pair(indexer, i);
+
+		ingest_meter_note(indexer->meter, pair->indexid,
+						  pair->mode | (pair->leaf_batches ? NOTE_BATCHES : 0) |
+						  (int) pair->reason << NOTE_REASON_SHIFT);
+	}
+}
+
+const char *
+ingest_index_note_mode(int note)
+{
+	return note == 0 ? NULL :
+		ingest_index_mode_name((IngestIndexMode) (note & NOTE_MODE));
+}
+
+bool
+ingest_index_note_leaf_batches(int note)
+{
+	return (note & NOTE_BATCHES) != 0;
+}
+
+const char *
+ingest_index_note_reason(int note)
+{
+	const char *text = reason_texts[note >> NOTE_REASON_SHIFT];
+
+	return text ? _(text) : NULL;
+}
+
+/* Build the index of a pair anew, or make its entries if it is in use. */
+static void
+build_index(IngestIndexer *indexer, int pairno)
+{
+	SharedPair *pair = get_pair(indexer, pairno);
+	SharedJob	job = {.pair = pairno,.records = pair->records};
+	IngestIndexTarget target;
+
+	open_target(&target, pair, AccessExclusiveLock);
+	if (target.index->rd_refcnt > 1)
+	{
+		pair->reason = INGEST_INDEX_REASON_IN_USE;
+		insert_entries(indexer, &job, pair, &target);
+		close_target(&target);
+		return;
+	}
+
+	pair->mode = INGEST_INDEX_REBUILD;
+	if (pair->method == METHOD_BUILD_KEYS && ingest_index_is_bare(target.index))
+	{
+		IngestKeyFormat format;
+		IngestKeyStream *stream = open_keys(indexer, &job, pair, &format,
+											&target);
+
+		ingest_index_build_from_keys(&target, stream,
+									 indexer->shared->memory / 2);
+		ingest_key_stream_end(stream);
+		close_target(&target);
+	}
+	else
+	{
+		char		persistence = target.index->rd_rel->relpersistence;
+		char	   *name = pstrdup(RelationGetRelationName(target.index));
+
+		close_target(&target);
+		ingest_index_build_from_table(pair->indexid, name, persistence);
+	}
+}
+
+/* Build those indexes that are to be. */
+static void
+build_indexes(IngestIndexer *indexer)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ingest index build",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	for (int i = 0; i < indexer->shared->npairs; i++)
+	{
+		SharedPair *pair = get_pair(indexer, i);
+
+		if (pair->method != METHOD_BUILD && pair->method != METHOD_BUILD_KEYS)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		if (indexer->meter)
+			ingest_meter_enter(indexer->meter);
+		build_index(indexer, i);
+		if (indexer->meter)
+			ingest_meter_leave(indexer->meter, pair->indexid);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
 void
 ingest_index_apply_serial(IngestIndexer *indexer, EState *estate)
 {
@@ -1023,6 +1441,7 @@ ingest_index_apply_serial(IngestIndexer *indexer, EState *estate)
 	int			i = 0;
 
 	Assert(indexer->leader && !IsInParallelMode());
+	build_indexes(indexer);
 	while (i < shared->npairs)
 	{
 		int			n = 0;
@@ -1030,12 +1449,14 @@ ingest_index_apply_serial(IngestIndexer *indexer, EState *estate)
 		/* Pairs are sorted by leaf and method. */
 		while (i + n < shared->npairs &&
 			   pairs[i + n].leafid == pairs[i].leafid &&
-			   pairs[i + n].method == INGEST_INDEX_SERIAL)
+			   pairs[i + n].method == METHOD_SERIAL)
 			n++;
 		if (n > 0)
 			apply_serial_leaf(indexer, &pairs[i], n, estate);
 		i += Max(n, 1);
 	}
+	if (indexer->meter)
+		note_uses(indexer);
 	MemoryContextSwitchTo(old);
 }
 

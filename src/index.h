@@ -10,6 +10,7 @@
  *
  *		leader						worker
  *		ingest_index_begin
+ *		ingest_index_announce ...
  *		  (handle to the workers)	ingest_index_attach
  *		ingest_index_collect ...	ingest_index_collect ...
  *		ingest_index_place ...		ingest_index_place ...
@@ -25,19 +26,32 @@
  * ingest_index_place() turns ordinals into block numbers when the batch has
  * been written.  At most one batch of a leaf is provisional at a time.
  *
- * What happens to an index is decided per index from its definition, so that
- * every process decides the same, without a plan to hand round; how (leaf
- * batches or single insertions, how many key ranges) is decided when the
- * number of new keys is known.  Indexes whose work only the leader may do
- * outside parallel mode (deferrable unique constraints, expressions that are
- * not parallel safe) are done by ingest_index_apply_serial().  No index has
- * to be refused.
+ * What happens to an index is decided per index from its definition and the
+ * mode, so that every process decides the same, without a plan to hand round;
+ * how many key ranges it is cut in, when the number of new keys is known.
+ *
+ *	row			entries are made as soon as a batch of pages is written
+ *	sorted		B-trees: keys sorted, and inserted leaf page by leaf page
+ *				where that is possible, else one by one; others: entries
+ *				made in the order of the rows' places, afterwards
+ *	rebuild		the server's own build, by the leader outside parallel mode;
+ *				a B-tree without entries is built from the collected keys,
+ *				any other index by a scan of the table
+ *	auto		rebuild where the leaf is new in this transaction, else sorted
+ *
+ * Indexes whose work only the leader may do outside parallel mode (deferrable
+ * unique and exclusion constraints, expressions that are not parallel safe)
+ * are done by ingest_index_apply_serial(), as the builds are.  No index has to
+ * be refused: what a mode cannot do is done in a simpler way, and the
+ * meter is told why.
  *
  * Memory: collected keys take at most half of maintenance_work_mem over all
  * processes, the rest goes to temporary files; sorting shares the other half.
  *
  * Locks: the caller holds RowExclusiveLock (or more) on each leaf; indexes are
- * opened with RowExclusiveLock, kept to the end of the transaction.
+ * opened with RowExclusiveLock, kept to the end of the transaction.  A rebuild
+ * takes AccessExclusiveLock on the index when the rows are there, and ShareLock
+ * on the leaf if it has to scan it.
  *
  * Errors: a key that is already there raises the index's own unique violation
  * (23505, "Key (a)=(1) already exists."), for duplicates within the input too.
@@ -59,6 +73,7 @@
 #include "storage/dsm.h"
 #include "utils/relcache.h"
 
+#include "options.h"
 #include "usage.h"
 
 /* Fixed by the leader at begin; workers get it with the handle. */
@@ -66,20 +81,15 @@ typedef struct IngestIndexOptions
 {
 	int			nleaves;		/* leaves are numbered 0 .. nleaves - 1 */
 	int			nprocesses;		/* most that may take part, leader included */
-	bool		leaf_batches;	/* may write B-tree leaf pages (b4) */
+	IngestIndexMode mode;		/* see above */
 } IngestIndexOptions;
-
-/* What is to be done with one index of one leaf. */
-typedef enum IngestIndexMethod
-{
-	INGEST_INDEX_SORTED_KEYS,	/* sorted, one by one or by leaf pages */
-	INGEST_INDEX_HEAP_ORDER,	/* inserted in the order of the rows' places */
-	INGEST_INDEX_SERIAL,		/* the same, by the leader alone */
-} IngestIndexMethod;
 
 typedef struct IngestIndexer IngestIndexer;
 
 /* in index.c */
+
+/* The setting ingest_tools.leaf_batches, for _PG_init(). */
+extern void ingest_index_define_settings(void);
 
 /*
  * Leader.  State lives in CurrentMemoryContext, shared memory and temporary
@@ -89,13 +99,32 @@ extern IngestIndexer *ingest_index_begin(const IngestIndexOptions *options);
 extern dsm_handle ingest_index_handle(const IngestIndexer *indexer);
 
 /*
+ * Leader, before workers are started: a leaf and its number, so that mode auto
+ * knows whether others can see it.  May be left out.
+ */
+extern void ingest_index_announce(IngestIndexer *indexer, int leafno,
+								  Relation leaf);
+
+/*
  * Worker.  Must be called before the worker takes its first piece of input:
  * whoever is attached is waited for, and no one else.
  */
 extern IngestIndexer *ingest_index_attach(dsm_handle handle);
 
-/* Figures of index work are booked to the meter, per index; NULL for none. */
+/*
+ * Figures of index work are booked to the meter, per index; NULL for none.
+ * The leader's is told what was done with each index, as a note:
+ */
 extern void ingest_index_set_meter(IngestIndexer *indexer, IngestMeter *meter);
+
+/* What a note says: "row", "sorted" or "rebuild"; NULL if there is none. */
+extern const char *ingest_index_note_mode(int note);
+
+/* Were keys inserted leaf page by leaf page? */
+extern bool ingest_index_note_leaf_batches(int note);
+
+/* Why was nothing better done?  Translated; NULL if there is no reason. */
+extern const char *ingest_index_note_reason(int note);
 
 /*
  * Does the leaf have any index to maintain?  If not, the caller may leave out

@@ -127,26 +127,25 @@ typedef struct LeafInserter
 } LeafInserter;
 
 /*
- * Can keys be inserted here at all?  If not, *reason says why.
+ * Why can keys not be inserted here at all?
  */
-bool
-ingest_index_leaf_usable(Relation index, const char **reason)
+IngestIndexReason
+ingest_index_leaf_reason(Relation index)
 {
 	bool		heapkeyspace;
 	bool		allequalimage;
 
-	*reason = NULL;
 	_bt_metaversion(index, &heapkeyspace, &allequalimage);
 	if (!heapkeyspace)
-		*reason = "the index is of an old version";
+		return INGEST_INDEX_REASON_OLD_VERSION;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
 		Oid			collation = index->rd_indcollation[i];
 
 		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-			*reason = "a collation is not deterministic";
+			return INGEST_INDEX_REASON_COLLATION;
 	}
-	return *reason == NULL;
+	return INGEST_INDEX_REASON_NONE;
 }
 
 /* Comparators of the index's columns, as tuplesort_begin_index_btree(). */

@@ -86,9 +86,19 @@ row_scan_advance(RowScan *scan)
 }
 
 /*
- * The next row, in the scan's slot, or NULL.  The rows are this transaction's
- * own and no other can see them, so any snapshot that does will do.
+ * The row is this transaction's own and no other can see it, so any snapshot
+ * that does will do.
  */
+void
+ingest_index_fetch_row(Relation heap, ItemPointer tid, TupleTableSlot *slot)
+{
+	if (!table_tuple_fetch_row_version(heap, tid, SnapshotAny, slot))
+		elog(ERROR, "could not find row (%u,%u) of table \"%s\"",
+			 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
+			 RelationGetRelationName(heap));
+}
+
+/* The next row, in the scan's slot, or NULL. */
 static TupleTableSlot *
 row_scan_next(RowScan *scan)
 {
@@ -100,11 +110,7 @@ row_scan_next(RowScan *scan)
 	tid = (ItemPointer) scan->record;
 	scan->record += MAXALIGN(sizeof(ItemPointerData));
 
-	if (!table_tuple_fetch_row_version(scan->heap, tid, SnapshotAny,
-									   scan->slot))
-		elog(ERROR, "could not find row (%u,%u) of table \"%s\"",
-			 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
-			 RelationGetRelationName(scan->heap));
+	ingest_index_fetch_row(scan->heap, tid, scan->slot);
 	return scan->slot;
 }
 
@@ -153,14 +159,34 @@ ingest_index_insert_keys(IngestIndexTarget *target, IngestKeyStream *stream)
 	return n;
 }
 
+void
+ingest_index_insert_row(IngestIndexTarget *target, ExprState *predicate,
+						TupleTableSlot *slot)
+{
+	EState	   *estate = target->estate;
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext old;
+
+	ResetPerTupleExprContext(estate);
+	econtext->ecxt_scantuple = slot;
+	if (!ExecQual(predicate, econtext))
+		return;
+
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	FormIndexDatum(target->info, slot, estate, values, isnull);
+	index_insert(target->index, values, isnull, &slot->tts_tid, target->heap,
+				 unique_check(target->index), false, target->info);
+	MemoryContextSwitchTo(old);
+}
+
 int64
 ingest_index_insert_rows(IngestIndexTarget *target, IngestRunReader *reader,
 						 const IngestKeySource *sources, int nsources)
 {
-	EState	   *estate = target->estate;
-	ExprContext *econtext = GetPerTupleExprContext(estate);
-	ExprState  *predicate = ExecPrepareQual(target->info->ii_Predicate, estate);
-	IndexUniqueCheck check = unique_check(target->index);
+	ExprState  *predicate = ExecPrepareQual(target->info->ii_Predicate,
+											target->estate);
 	int64		n = 0;
 	RowScan		scan;
 	TupleTableSlot *slot;
@@ -168,24 +194,11 @@ ingest_index_insert_rows(IngestIndexTarget *target, IngestRunReader *reader,
 	row_scan_begin(&scan, target->heap, reader, sources, nsources);
 	while ((slot = row_scan_next(&scan)) != NULL)
 	{
-		Datum		values[INDEX_MAX_KEYS];
-		bool		isnull[INDEX_MAX_KEYS];
-		MemoryContext old;
-
-		ResetPerTupleExprContext(estate);
-		econtext->ecxt_scantuple = slot;
-		if (!ExecQual(predicate, econtext))
-			continue;
-
-		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-		FormIndexDatum(target->info, slot, estate, values, isnull);
-		index_insert(target->index, values, isnull, &slot->tts_tid,
-					 target->heap, check, false, target->info);
-		MemoryContextSwitchTo(old);
+		ingest_index_insert_row(target, predicate, slot);
 		n++;
 	}
 	index_insert_cleanup(target->index, target->info);
-	econtext->ecxt_scantuple = NULL;
+	GetPerTupleExprContext(target->estate)->ecxt_scantuple = NULL;
 	row_scan_end(&scan);
 	return n;
 }

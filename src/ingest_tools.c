@@ -30,5 +30,6 @@ _PG_init(void)
 	ingest_copy_hook_install();
 	ingest_choose_define_settings();
 	ingest_direct_define_settings();
+	ingest_index_define_settings();
 	ingest_options_define_settings();
 }

@@ -41,6 +41,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "index.h"
 #include "report.h"
 #include "waits.h"
 
@@ -179,6 +180,27 @@ put_phases(ReportRow *row, const IngestMeter *meter)
 }
 
 /*
+ * What was done with an index, if its keys were not simply inserted with each
+ * row by the server.
+ */
+static void
+append_index_note(StringInfo buf, int note)
+{
+	const char *reason;
+
+	if (note == 0)
+		return;
+	reason = ingest_index_note_reason(note);
+	appendStringInfo(buf, ", \"index_mode\": \"%s\", \"leaf_batches\": %s, \"index_reason\": ",
+					 ingest_index_note_mode(note),
+					 ingest_index_note_leaf_batches(note) ? "true" : "false");
+	if (reason)
+		escape_json(buf, reason);
+	else
+		appendStringInfoString(buf, "null");
+}
+
+/*
  * The relations as a JSON array.
  */
 static void
@@ -209,6 +231,7 @@ put_relations(ReportRow *row, List *relations)
 		append_figure(&buf, "wal_bytes", usage->wal_bytes);
 		append_figure(&buf, "page_updates", usage->page_updates);
 		append_figure(&buf, "bytes", relation->bytes);
+		append_index_note(&buf, usage->note);
 		appendStringInfoChar(&buf, '}');
 	}
 	appendStringInfoChar(&buf, ']');

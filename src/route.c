@@ -81,7 +81,7 @@ init_range_table(EState *estate, Relation target, List *attnums)
  * Open the target and its indexes.
  */
 IngestRoute *
-ingest_route_begin(Relation target, List *attnums)
+ingest_route_begin(Relation target, List *attnums, bool indexes)
 {
 	IngestRoute *route = palloc0(sizeof(IngestRoute));
 	EState	   *estate = CreateExecutorState();
@@ -92,7 +92,8 @@ ingest_route_begin(Relation target, List *attnums)
 	init_range_table(estate, target, attnums);
 	ExecInitResultRelation(estate, rri, 1);
 	CheckValidResultRelCompat(rri, CMD_INSERT, ONCONFLICT_NONE, NIL);
-	ExecOpenIndices(rri, false);
+	if (indexes)
+		ExecOpenIndices(rri, false);
 
 	mtstate->ps.plan = NULL;
 	mtstate->ps.state = estate;

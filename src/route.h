@@ -30,10 +30,12 @@ typedef struct IngestRoute IngestRoute;
 
 /*
  * The caller holds the target open with RowExclusiveLock until the route is
- * finished.  attnums are the columns that the source supplies.  Raises an
- * error if the target cannot take rows.
+ * finished.  attnums are the columns that the source supplies; indexes says
+ * whether the target's own are opened, which the executor's functions for
+ * index entries need.  Raises an error if the target cannot take rows.
  */
-extern IngestRoute *ingest_route_begin(Relation target, List *attnums);
+extern IngestRoute *ingest_route_begin(Relation target, List *attnums,
+									   bool indexes);
 
 /*
  * A parse state that knows the target alone, with attnums as the columns that

@@ -74,6 +74,8 @@ typedef struct WatchedRelation
 	int64		written;
 	WalUsage	wal;
 
+	int			note;			/* 0 if there is none */
+
 	/* is its TOAST table in use?  Only valid inside ingest_meter_relations */
 	bool		toast_used;
 } WatchedRelation;
@@ -245,15 +247,18 @@ book_phase(IngestMeter *meter)
 /*
  * Move to another phase; starts a stopped meter.
  */
-void
+IngestPhase
 ingest_meter_phase(IngestMeter *meter, IngestPhase phase)
 {
+	IngestPhase previous = meter->phase;
+
 	Assert(meter->live);
 	Assert(phase >= 0 && phase < INGEST_NPHASES);
 
 	book_phase(meter);
 	meter->running = true;
 	meter->phase = phase;
+	return previous;
 }
 
 /*
@@ -489,6 +494,15 @@ ingest_meter_leave(IngestMeter *meter, Oid relid)
 	WalUsageAccumDiff(&relation->wal, &pgWalUsage, &meter->entered_wal);
 }
 
+void
+ingest_meter_note(IngestMeter *meter, Oid relid, int note)
+{
+	WatchedRelation *relation = find_relation(meter, relid);
+
+	if (relation)
+		relation->note = note;
+}
+
 /*
  * Find out whose TOAST tables were used.
  *
@@ -540,6 +554,7 @@ relation_usage(const IngestMeter *meter, const WatchedRelation *relation)
 	usage->wal_fpi = booked ? relation->wal.wal_fpi : -1;
 	usage->wal_bytes = booked ? (int64) relation->wal.wal_bytes : -1;
 	usage->page_updates = -1;
+	usage->note = relation->note;
 
 	return usage;
 }
@@ -631,6 +646,8 @@ merge_relation(IngestMeter *total, const WatchedRelation *part)
 	relation->dirtied += part->dirtied;
 	relation->written += part->written;
 	WalUsageAccumDiff(&relation->wal, &part->wal, &no_wal);
+	if (part->note != 0)
+		relation->note = part->note;
 }
 
 /*

@@ -97,6 +97,7 @@ typedef struct IngestRelationUsage
 	int64		wal_fpi;
 	int64		wal_bytes;
 	int64		page_updates;	/* block references in those records */
+	int			note;			/* from ingest_meter_note(), or 0 */
 } IngestRelationUsage;
 
 typedef struct IngestMeter IngestMeter;
@@ -112,10 +113,10 @@ extern const char *ingest_phase_name(IngestPhase phase);
  * A meter starts in INGEST_PHASE_SETUP, running.  It lives in the memory
  * context that is current at its beginning.  After a stop,
  * ingest_meter_phase() starts it again; what happens in between is not
- * counted.
+ * counted.  It returns the phase it leaves.
  */
 extern IngestMeter *ingest_meter_begin(void);
-extern void ingest_meter_phase(IngestMeter *meter, IngestPhase phase);
+extern IngestPhase ingest_meter_phase(IngestMeter *meter, IngestPhase phase);
 extern void ingest_meter_stop(IngestMeter *meter);
 extern const IngestUsage *ingest_meter_usage(const IngestMeter *meter,
 											 IngestPhase phase);
@@ -156,6 +157,12 @@ extern List *ingest_meter_relations(IngestMeter *meter);
  */
 extern void ingest_meter_enter(IngestMeter *meter);
 extern void ingest_meter_leave(IngestMeter *meter, Oid relid);
+
+/*
+ * Remember a number for a watched relation.  It is never 0, and means what
+ * those who know the relation's kind take it for (index.h).
+ */
+extern void ingest_meter_note(IngestMeter *meter, Oid relid, int note);
 
 /*
  * A meter's figures as bytes, and several processes' figures as one.  Both

@@ -634,7 +634,8 @@ rows_begin(IngestWriteTarget *target)
 
 	w->cid = GetCurrentCommandId(true);
 
-	w->route = ingest_route_begin(w->rel, ingest_parse_attnums(w->parser));
+	w->route = ingest_route_begin(w->rel, ingest_parse_attnums(w->parser),
+								  true);
 	w->estate = ingest_route_estate(w->route);
 	w->target = ingest_route_target(w->route);
 
