@@ -476,6 +476,15 @@ SetAuthenticatedUserIdCompat(Oid userid, bool is_superuser)
 #define WAIT_EVENT_MESSAGE_QUEUE_RECEIVE WAIT_EVENT_MQ_RECEIVE
 #endif
 
+/* _bt_dedup_pass: without the heap from 16 on; never for a bottom-up pass. */
+#if PG_VERSION_NUM < 160000
+#define _bt_dedup_passCompat(rel, buf, heaprel, newitem, newitemsz) \
+	_bt_dedup_pass(rel, buf, heaprel, newitem, newitemsz, false)
+#else
+#define _bt_dedup_passCompat(rel, buf, heaprel, newitem, newitemsz) \
+	_bt_dedup_pass(rel, buf, newitem, newitemsz, false)
+#endif
+
 /* _bt_allocbuf: from 16; before, a special block number. */
 #if PG_VERSION_NUM < 160000
 static inline Buffer

@@ -11,10 +11,17 @@
  * _bt_finish_split(), exactly as after a crash between the two steps, so that
  * an interruption there leaves a tree the server knows how to mend.
  *
+ * The sorted keys are taken a queue at a time, and a queue is worked through
+ * from its end, so that the right sibling, whose left link a split changes, is
+ * a page that has just been changed: else its first change after a checkpoint
+ * would log an image of all of it for the sake of the link.  At the right end
+ * of the tree the keys are taken forward, so that pages are filled one after
+ * the other.
+ *
  * Rule: whatever is not the plain case is not done here.  The batch ends
  * before such a key, and when it is the first one, the access method inserts
  * it.  This goes for
- *	- a key of a unique index that is equal to another, in the leaf or before
+ *	- a key of a unique index that is equal to another, in the leaf or next to
  *	  it in the input, or may be on the next page: the access method waits for
  *	  the other transaction, finds the row dead, or raises the error;
  *	- a TID that belongs within a posting list;
@@ -25,8 +32,9 @@
  *
  * Uniqueness: as in _bt_doinsert(), the leaf searched for without a TID is
  * the first that can hold an equal key, and it is write-locked from the check
- * to the insertion.  The keys that follow in a batch are greater than the
- * first and less than the high key, so the same leaf is their first as well.
+ * to the insertion.  The other keys of a batch are less than the high key and
+ * greater than the leaf's first item, or than the key searched for, so the
+ * same leaf is their first as well.
  *
  * VACUUM: both halves of a split carry the cycle ID of a running VACUUM, and
  * SPLIT_END as _bt_split() sets it, so that it follows entries that moved.
@@ -72,15 +80,20 @@
 /* A leaf that has to be split is split into halves at most this full. */
 #define SPLIT_FILL_PERCENT	80
 
-/* Keys copied from the stream ahead of their insertion. */
-#define QUEUE_BYTES			(4 * BLCKSZ)
+/*
+ * Keys copied from the stream ahead of their insertion: enough for many
+ * leaves, because of the last leaf of a queue the sibling is not a recent one.
+ */
+#define QUEUE_BYTES			(32 * BLCKSZ)
 #define QUEUE_KEYS			(QUEUE_BYTES / 16)
-#define QUEUE_LOW			(2 * BLCKSZ)
+
+/* Most items of a batch, which with the old ones go on two pages. */
+#define MAX_ITEMS			(2 * (PAGE_CAPACITY / ITEM_SPACE(16)))
 
 /* New keys that become one item: a plain tuple, or a posting list. */
 typedef struct NewItem
 {
-	int			first;			/* index in the queue, from its head */
+	int			first;			/* index in the queue */
 	int			nkeys;
 	OffsetNumber before;		/* item of the old page it goes before */
 	Size		size;			/* MAXALIGNed */
@@ -106,24 +119,22 @@ typedef struct LeafInserter
 	bool		posting;		/* may form posting lists */
 	int			fillfactor;
 
-	/* queue: tuples head .. tail - 1, in one of two buffers */
+	/* queue: tuples 0 .. tail - 1, of which forward .. are next if >= 0 */
 	IngestKeyStream *stream;
-	bool		stream_ended;
-	IndexTuple	queue[QUEUE_KEYS];
-	int			head;
+	IndexTuple *queue;
+	char	   *buffer;
 	int			tail;
-	Size		queued;			/* bytes of those tuples */
-	char	   *buffers[2];
-	int			buffer;			/* the one in use */
-	Size		filled;			/* bytes of it */
+	int			forward;
+	int			forward_start;
 
 	/* the batch for one leaf */
 	MemoryContext context;
 	Page		page;			/* the leaf, as it is */
-	NewItem		items[QUEUE_KEYS];
+	NewItem		items[MAX_ITEMS];
 	int			nitems;
 	int			nkeys;			/* of all items together */
 	Size		space;			/* that all items will need */
+	bool		equal;			/* a key is equal to an item of the leaf */
 } LeafInserter;
 
 /*
@@ -193,82 +204,66 @@ leaf_begin(IngestIndexTarget *target, IngestKeyStream *stream)
 	leaf->posting = allequalimage && !leaf->unique &&
 		BTGetDeduplicateItems(index);
 	leaf->stream = stream;
-	leaf->buffers[0] = palloc(QUEUE_BYTES);
-	leaf->buffers[1] = palloc(QUEUE_BYTES);
+	leaf->queue = palloc(QUEUE_KEYS * sizeof(IndexTuple));
+	leaf->buffer = palloc(QUEUE_BYTES);
+	leaf->forward = -1;
 	leaf->context = AllocSetContextCreate(CurrentMemoryContext,
 										  "ingest leaf batch",
 										  ALLOCSET_DEFAULT_SIZES);
 	return leaf;
 }
 
-/* The queue's i-th tuple. */
-static inline IndexTuple
-queued(const LeafInserter *leaf, int i)
-{
-	return leaf->queue[leaf->head + i];
-}
-
-static inline int
-queue_length(const LeafInserter *leaf)
-{
-	return leaf->tail - leaf->head;
-}
-
-/* Append a copy of a tuple; there is room. */
-static inline void
-queue_add(LeafInserter *leaf, IndexTuple tuple)
-{
-	Size		size = MAXALIGN(IndexTupleSize(tuple));
-	char	   *copy = leaf->buffers[leaf->buffer] + leaf->filled;
-
-	memcpy(copy, tuple, IndexTupleSize(tuple));
-	leaf->queue[leaf->tail++] = (IndexTuple) copy;
-	leaf->filled += size;
-	leaf->queued += size;
-}
-
 /*
- * Read ahead, so that the stream, which may have to read a file, is never
- * asked while a page is locked.
+ * Read ahead when the queue is empty, so that the stream, which may have to
+ * read a file, is never asked while a page is locked.  Returns false at the
+ * end.
  */
-static void
+static bool
 queue_fill(LeafInserter *leaf)
 {
-	int			n = queue_length(leaf);
-	int			head = leaf->head;
+	Size		filled = 0;
 
-	if (leaf->stream_ended || leaf->queued >= QUEUE_LOW)
-		return;
-
-	/* Move what is left to the other buffer. */
-	leaf->buffer = 1 - leaf->buffer;
-	leaf->filled = leaf->queued = 0;
-	leaf->head = leaf->tail = 0;
-	for (int i = 0; i < n; i++)
-		queue_add(leaf, leaf->queue[head + i]);
+	if (leaf->tail > 0)
+		return true;
 
 	/* A tuple has less than INDEX_SIZE_MASK bytes, and not less than 16. */
 	while (leaf->tail < QUEUE_KEYS &&
-		   leaf->filled + MAXALIGN(INDEX_SIZE_MASK) <= QUEUE_BYTES)
+		   filled + MAXALIGN(INDEX_SIZE_MASK) <= QUEUE_BYTES)
 	{
 		IndexTuple	tuple = ingest_key_stream_next(leaf->stream);
+		char	   *copy = leaf->buffer + filled;
 
 		if (tuple == NULL)
-		{
-			leaf->stream_ended = true;
 			break;
-		}
-		queue_add(leaf, tuple);
+		memcpy(copy, tuple, IndexTupleSize(tuple));
+		leaf->queue[leaf->tail++] = (IndexTuple) copy;
+		filled += MAXALIGN(IndexTupleSize(tuple));
 	}
+	return leaf->tail > 0;
+}
+
+/* The next key to be inserted. */
+static inline IndexTuple
+next_key(const LeafInserter *leaf)
+{
+	return leaf->queue[leaf->forward >= 0 ? leaf->forward : leaf->tail - 1];
 }
 
 /* Take n keys off the queue. */
 static void
 queue_remove(LeafInserter *leaf, int n)
 {
-	for (int i = 0; i < n; i++)
-		leaf->queued -= MAXALIGN(IndexTupleSize(queued(leaf, i)));
-	leaf->head += n;
+	if (leaf->forward < 0)
+	{
+		leaf->tail -= n;
+		return;
+	}
+	leaf->forward += n;
+	if (leaf->forward == leaf->tail)
+	{
+		leaf->tail = leaf->forward_start;
+		leaf->forward = -1;
+	}
 }
 
 /* Compare the first natts columns of two tuples; no column may be missing. */
@@ -340,35 +335,61 @@ is_within_high_key(const LeafInserter *leaf, IndexTuple tuple, bool unique)
 	return tid != NULL && ItemPointerCompare(&tuple->t_tid, tid) <= 0;
 }
 
+/* What compare_item() says of a key that is for the access method. */
+#define NOT_FOR_US			INT_MAX
+
+/* Compare a key with an item of the leaf. */
+static int
+compare_item(LeafInserter *leaf, IndexTuple tuple, bool unique,
+			 OffsetNumber offset)
+{
+	IndexTuple	item = (IndexTuple)
+		PageGetItem(leaf->page, PageGetItemId(leaf->page, offset));
+	int			result = compare_columns(leaf, tuple, item, leaf->nkeyatts);
+
+	if (result != 0)
+		return result < 0 ? -1 : 1;
+	leaf->equal = true;
+	if (unique)
+		return NOT_FOR_US;
+	if (ItemPointerCompare(&tuple->t_tid, BTreeTupleGetHeapTID(item)) < 0)
+		return -1;
+	if (ItemPointerCompare(&tuple->t_tid, BTreeTupleGetMaxHeapTID(item)) > 0)
+		return 1;
+	return NOT_FOR_US;
+}
+
 /*
- * Find the item that the key goes before, from offset *before on.  Returns
- * false if the access method has to see to it.
+ * Find the item that the key goes before: not before low, and not after high.
+ * The search starts at one end with small steps, because keys come in order.
+ * Returns false if the access method has to see to the key.
  */
 static bool
-find_place(const LeafInserter *leaf, IndexTuple tuple, bool unique,
-		   OffsetNumber *before)
+find_place(LeafInserter *leaf, IndexTuple tuple, bool unique,
+		   OffsetNumber low, OffsetNumber high, OffsetNumber *before)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf->page);
+	bool		backward = leaf->forward < 0;
+	int			step = 1;
 
-	for (; *before <= maxoff; (*before)++)
+	while (low < high)
 	{
-		IndexTuple	item = (IndexTuple)
-			PageGetItem(leaf->page, PageGetItemId(leaf->page, *before));
-		int			result = compare_columns(leaf, tuple, item,
-											 leaf->nkeyatts);
+		OffsetNumber probe;
+		int			result;
 
+		if (2 * step >= high - low)
+			probe = (low + high) / 2;
+		else
+			probe = backward ? high - step : low + step;
+		result = compare_item(leaf, tuple, unique, probe);
+		if (result == NOT_FOR_US)
+			return false;
 		if (result < 0)
-			return true;
-		if (result > 0)
-			continue;
-		if (unique)
-			return false;
-		if (ItemPointerCompare(&tuple->t_tid, BTreeTupleGetHeapTID(item)) < 0)
-			return true;
-		if (ItemPointerCompare(&tuple->t_tid,
-							   BTreeTupleGetMaxHeapTID(item)) <= 0)
-			return false;
+			high = probe;
+		else
+			low = probe + 1;
+		step = (result < 0) == backward ? 2 * step : MaxOffsetNumber;
 	}
+	*before = low;
 	return true;
 }
 
@@ -380,8 +401,8 @@ find_place(const LeafInserter *leaf, IndexTuple tuple, bool unique,
 	(MAXALIGN_DOWN((BLCKSZ * 10 / 100)) - sizeof(ItemIdData))
 
 /*
- * Let the queue's i-th key join the posting list of the last item.  Returns
- * false if it has to be an item of its own.
+ * Let the queue's i-th key, which is next to those of the last item, join its
+ * posting list.  Returns false if it has to be an item of its own.
  */
 static bool
 join_last_item(LeafInserter *leaf, int i, OffsetNumber before)
@@ -393,16 +414,17 @@ join_last_item(LeafInserter *leaf, int i, OffsetNumber before)
 	if (!leaf->posting || leaf->nitems == 0)
 		return false;
 	last = &leaf->items[leaf->nitems - 1];
-	base = queued(leaf, last->first);
+	base = leaf->queue[last->first];
 	size = MAXALIGN(IndexTupleSize(base) +
 					(last->nkeys + 1) * sizeof(ItemPointerData));
 	if (last->before != before || size > MAX_POSTING_SIZE ||
-		_bt_keep_natts_fast(leaf->rel, base, queued(leaf, i)) <=
+		_bt_keep_natts_fast(leaf->rel, base, leaf->queue[i]) <=
 		leaf->nkeyatts)
 		return false;
 
 	leaf->space += size - last->size;
 	last->size = size;
+	last->first = Min(last->first, i);
 	last->nkeys++;
 	return true;
 }
@@ -427,45 +449,110 @@ space_limit(const LeafInserter *leaf)
 	return Max((Size) PAGE_CAPACITY * 2 * percent / 100, PAGE_CAPACITY);
 }
 
-/* Choose the keys at the head of the queue that go to the locked leaf. */
+/* Make the queue's i-th key, whose place is known, part of the batch. */
+static void
+choose_key(LeafInserter *leaf, int i, OffsetNumber before)
+{
+	Size		size = MAXALIGN(IndexTupleSize(leaf->queue[i]));
+
+	if (!join_last_item(leaf, i, before))
+	{
+		NewItem    *item = &leaf->items[leaf->nitems++];
+
+		item->first = i;
+		item->nkeys = 1;
+		item->before = before;
+		item->size = size;
+		leaf->space += ITEM_SPACE(size);
+	}
+	leaf->nkeys++;
+}
+
+/* Bring items that were chosen backward in order. */
+static void
+reverse_items(LeafInserter *leaf)
+{
+	for (int i = 0, j = leaf->nitems - 1; i < j; i++, j--)
+	{
+		NewItem		item = leaf->items[i];
+
+		leaf->items[i] = leaf->items[j];
+		leaf->items[j] = item;
+	}
+}
+
+/*
+ * Choose the keys that go to the locked leaf, from the next one on.  The leaf
+ * has been searched for that one.  Forward, the others belong there as long as
+ * they are within the high key; backward, as long as they are greater than the
+ * first item.
+ */
 static void
 choose_keys(LeafInserter *leaf)
 {
-	OffsetNumber before = P_FIRSTDATAKEY(BTPageGetOpaque(leaf->page));
+	BTPageOpaque opaque = BTPageGetOpaque(leaf->page);
+	bool		backward = leaf->forward < 0;
+	int			step = backward ? -1 : 1;
+	int			start = backward ? leaf->tail - 1 : leaf->forward;
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	OffsetNumber end = PageGetMaxOffsetNumber(leaf->page) + 1;
+	OffsetNumber before = backward ? end : first;
 	Size		used = used_space(leaf->page);
 	Size		limit = space_limit(leaf);
-	int			n = queue_length(leaf);
 
 	leaf->nitems = leaf->nkeys = 0;
 	leaf->space = 0;
-	for (int i = 0; i < n; i++)
+	leaf->equal = false;
+	for (int i = start; i >= 0 && i < leaf->tail; i += step)
 	{
-		IndexTuple	tuple = queued(leaf, i);
+		IndexTuple	tuple = leaf->queue[i];
 		Size		size = MAXALIGN(IndexTupleSize(tuple));
 		bool		unique = must_be_unique(leaf, tuple);
 
-		if (size > MAX_KEY_SIZE ||
-			used + leaf->space + ITEM_SPACE(size) > limit ||
-			!is_within_high_key(leaf, tuple, unique) ||
-			!find_place(leaf, tuple, unique, &before))
+		if (size > MAX_KEY_SIZE || leaf->nitems == MAX_ITEMS ||
+			used + leaf->space + ITEM_SPACE(size) > limit)
 			break;
-		if (unique && i > 0 &&
-			compare_columns(leaf, tuple, queued(leaf, i - 1),
+		if ((!backward || i == start) &&
+			!is_within_high_key(leaf, tuple, unique))
+			break;
+		if (!find_place(leaf, tuple, unique, backward ? first : before,
+						backward ? before : end, &before))
+			break;
+		if (backward && i != start && before == first && !P_LEFTMOST(opaque))
+			break;
+		if (unique && i != start &&
+			compare_columns(leaf, tuple, leaf->queue[i - step],
 							leaf->nkeyatts) == 0)
 			break;
-
-		if (!join_last_item(leaf, i, before))
-		{
-			NewItem    *item = &leaf->items[leaf->nitems++];
-
-			item->first = i;
-			item->nkeys = 1;
-			item->before = before;
-			item->size = size;
-			leaf->space += ITEM_SPACE(size);
-		}
-		leaf->nkeys++;
+		choose_key(leaf, i, before);
 	}
+	if (backward)
+		reverse_items(leaf);
+}
+
+/*
+ * The leaf at the right end of the tree has been found for the queue's last
+ * key: from the first key that belongs there on, the queue is worked through
+ * forward.
+ */
+static void
+turn_forward(LeafInserter *leaf)
+{
+	BTPageOpaque opaque = BTPageGetOpaque(leaf->page);
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	int			i = leaf->tail - 1;
+
+	if (P_LEFTMOST(opaque))
+		i = 0;
+	else if (first <= PageGetMaxOffsetNumber(leaf->page))
+	{
+		while (i > 0 &&
+			   compare_item(leaf, leaf->queue[i - 1],
+							must_be_unique(leaf, leaf->queue[i - 1]),
+							first) == 1)
+			i--;
+	}
+	leaf->forward = leaf->forward_start = i;
 }
 
 /* Make the tuples of the new items, in leaf->context. */
@@ -477,12 +564,12 @@ form_items(LeafInserter *leaf)
 		NewItem    *item = &leaf->items[i];
 		ItemPointer tids;
 
-		item->tuple = queued(leaf, item->first);
+		item->tuple = leaf->queue[item->first];
 		if (item->nkeys == 1)
 			continue;
 		tids = palloc(item->nkeys * sizeof(ItemPointerData));
 		for (int j = 0; j < item->nkeys; j++)
-			tids[j] = queued(leaf, item->first + j)->t_tid;
+			tids[j] = leaf->queue[item->first + j]->t_tid;
 		item->tuple = _bt_form_posting(item->tuple, tids, item->nkeys);
 		Assert(MAXALIGN(IndexTupleSize(item->tuple)) == item->size);
 	}
@@ -773,7 +860,14 @@ split_leaf(LeafInserter *leaf, Buffer buf, BTScanInsert key,
 	cycleid = _bt_vacuum_cycleid(leaf->rel);
 	BTPageGetOpaque(left.data)->btpo_next = BufferGetBlockNumber(rbuf);
 	BTPageGetOpaque(right.data)->btpo_prev = BufferGetBlockNumber(buf);
-	memcpy(GenericXLogRegisterBuffer(state, buf, 0), left.data, BLCKSZ);
+
+	/*
+	 * Most of the left page has moved, so there is no use in comparing it, but
+	 * for the last one, which only grows.
+	 */
+	memcpy(GenericXLogRegisterBuffer(state, buf, rightmost ? 0 :
+									 GENERIC_XLOG_FULL_IMAGE),
+		   left.data, BLCKSZ);
 	memcpy(GenericXLogRegisterBuffer(state, rbuf, GENERIC_XLOG_FULL_IMAGE),
 		   right.data, BLCKSZ);
 	if (!rightmost)
@@ -837,13 +931,29 @@ change_leaf(LeafInserter *leaf, Buffer buf, BTStack stack, BTScanInsert key)
 }
 
 /*
- * Insert as many keys from the head of the queue as belong to one leaf.
- * Returns how many; 0 if the access method has to insert the first.
+ * Before a leaf is split for keys that it has already, its duplicates are
+ * merged, as nbtree does (_bt_delete_or_dedup_one_page).  Then the places of
+ * the keys are others.
+ */
+static void
+merge_duplicates(LeafInserter *leaf, Buffer buf)
+{
+	if (!leaf->posting || !leaf->equal ||
+		used_space(leaf->page) + leaf->space <= PAGE_CAPACITY)
+		return;
+	_bt_dedup_passCompat(leaf->rel, buf, leaf->target->heap, next_key(leaf),
+						 MAXALIGN(IndexTupleSize(next_key(leaf))));
+	choose_keys(leaf);
+}
+
+/*
+ * Insert as many keys of the queue as belong to one leaf, from the next one
+ * on.  Returns how many; 0 if the access method has to insert that one.
  */
 static int
 insert_batch(LeafInserter *leaf)
 {
-	IndexTuple	first = queued(leaf, 0);
+	IndexTuple	first = next_key(leaf);
 	BTScanInsert key = _bt_mkscankey(leaf->rel, first);
 	Buffer		buf;
 	BTStack		stack;
@@ -854,8 +964,13 @@ insert_batch(LeafInserter *leaf)
 							 BT_WRITE);
 	leaf->page = BufferGetPage(buf);
 	leaf->nkeys = 0;
+	if (leaf->forward < 0 && P_RIGHTMOST(BTPageGetOpaque(leaf->page)))
+		turn_forward(leaf);
 	if (is_plain_leaf(leaf->page))
+	{
 		choose_keys(leaf);
+		merge_duplicates(leaf, buf);
+	}
 	if (leaf->nkeys > 0)
 		n = change_leaf(leaf, buf, stack, key);
 	else
@@ -878,8 +993,7 @@ ingest_index_insert_batches(IngestIndexTarget *target, IngestKeyStream *stream)
 		int			n;
 
 		CHECK_FOR_INTERRUPTS();
-		queue_fill(leaf);
-		if (queue_length(leaf) == 0)
+		if (!queue_fill(leaf))
 			break;
 
 		old = MemoryContextSwitchTo(leaf->context);
@@ -890,7 +1004,7 @@ ingest_index_insert_batches(IngestIndexTarget *target, IngestKeyStream *stream)
 		batches++;
 		if (n == 0)
 		{
-			ingest_index_insert_key(target, queued(leaf, 0));
+			ingest_index_insert_key(target, next_key(leaf));
 			alone++;
 			n = 1;
 		}
