@@ -27,8 +27,9 @@
  * deleted in time.
  *
  * Memory: the keys of all of a table's constraints take half of
- * maintenance_work_mem; when that is full they are checked and forgotten.
- * What the query reads is a tuplestore of work_mem, behind that on disk.
+ * maintenance_work_mem; when that is full they are checked and forgotten.  The
+ * query has the other half, as RI_Initial_Check() has all of it.  What it reads
+ * is a tuplestore of work_mem, behind that on disk.
  *
  * Locks: RowShareLock on referenced tables, as the triggers take, and KEY
  * SHARE locks on referenced rows.
@@ -52,6 +53,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/queryenvironment.h"
@@ -139,7 +141,7 @@ make_desc(const ForeignKey *key, Relation rel)
 										 key->referencing_attnums[i] - 1)->atttypid,
 						   -1, 0);
 	}
-	TupleDescInitEntry(desc, key->nkeys + 1, "n", INT4OID, -1, 0);
+	TupleDescInitEntry(desc, key->nkeys + 1, "n", INT8OID, -1, 0);
 	return desc;
 }
 
@@ -245,7 +247,7 @@ found_receive(TupleTableSlot *slot, DestReceiver *self)
 	bool		isnull;
 
 	ingest_key_set_mark(((FoundReceiver *) self)->set,
-						DatumGetInt32(slot_getattr(slot, 1, &isnull)));
+						DatumGetInt64(slot_getattr(slot, 1, &isnull)));
 	return true;
 }
 
@@ -296,6 +298,25 @@ build_query(const ForeignKey *key, Relation referenced)
 }
 
 /*
+ * Give the query its half of maintenance_work_mem, until the nest level of
+ * settings that is returned ends.
+ */
+static int
+raise_work_mem(void)
+{
+	int			nestlevel = NewGUCNestLevel();
+	char		value[32];
+
+	snprintf(value, sizeof(value), "%d",
+			 Max(work_mem, maintenance_work_mem / 2));
+	(void) set_config_option("work_mem", value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("hash_mem_multiplier", "1", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return nestlevel;
+}
+
+/*
  * Have the keys joined; marks those that are found.  Runs as the referenced
  * table's owner, whom no policy of that table binds, as ri_PerformCheck()
  * does; SPI takes a new snapshot, or the transaction's.
@@ -310,6 +331,7 @@ query_keys(ForeignKey *key)
 	char	   *sql = build_query(key, referenced);
 	Oid			userid;
 	int			sec_context;
+	int			nestlevel = raise_work_mem();
 
 	memset(&keys, 0, sizeof(keys));
 	keys.md.name = KEYS_NAME;
@@ -332,6 +354,8 @@ query_keys(ForeignKey *key)
 	SetUserIdAndSecContext(userid, sec_context);
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
+	AtEOXact_GUC(true, nestlevel);
+	pfree(sql);
 	table_close(referenced, NoLock);
 }
 
@@ -350,13 +374,13 @@ compare_tids(const void *a, const void *b)
  * Fire the triggers, those of constraints that are checked by keys, for rows.
  */
 static void
-fire_triggers(Check *check, ItemPointer tids, int n)
+fire_triggers(Check *check, ItemPointer tids, int64 n)
 {
 	TupleTableSlot *slot = table_slot_create(check->rel, NULL);
 
 	qsort(tids, n, sizeof(ItemPointerData), compare_tids);
 	AfterTriggerBeginQuery();
-	for (int i = 0; i < n; i++)
+	for (int64 i = 0; i < n; i++)
 	{
 		if (i > 0 && ItemPointerEquals(&tids[i], &tids[i - 1]))
 			continue;
@@ -379,8 +403,8 @@ static void
 check_keys(Check *check)
 {
 	ItemPointer tids;
-	Size		nkeys = 0;
-	int			n = 0;
+	int64		nkeys = 0;
+	int64		n = 0;
 	ListCell   *lc;
 
 	foreach(lc, check->keys)
@@ -418,7 +442,7 @@ collect_key(Check *check, ForeignKey *key)
 	Datum		values[INDEX_MAX_KEYS + 1];
 	bool		isnull[INDEX_MAX_KEYS + 1];
 	int			nnulls = 0;
-	int			number = ingest_key_set_count(key->set);
+	int64		number;
 
 	for (int i = 0; i < key->nkeys; i++)
 	{
@@ -428,10 +452,12 @@ collect_key(Check *check, ForeignKey *key)
 	}
 	if (nnulls == key->nkeys || (nnulls > 0 && !key->match_full))
 		return;
-	if (!ingest_key_set_add(key->set, values, isnull, &check->slot->tts_tid))
+	number = ingest_key_set_add(key->set, values, isnull,
+								&check->slot->tts_tid);
+	if (number < 0)
 		return;
 
-	values[key->nkeys] = Int32GetDatum(number);
+	values[key->nkeys] = Int64GetDatum(number);
 	isnull[key->nkeys] = false;
 	if (key->by_query)
 		tuplestore_putvalues(key->store, key->desc, values, isnull);

@@ -7,8 +7,9 @@
  * keys apart that an operator calls equal (1.0 and 1.00), never the other way
  * round, and needs neither operators nor collations.
  *
- * Memory: a key is stored once, as its bytes with a small header, in a context
- * of the set; the hash table has a pointer to it.
+ * Memory: a key is stored once, as its bytes with a small header, one behind
+ * the other in large chunks; the hash table points there.  A key's number is
+ * its place.
  *
  * IDENTIFICATION
  *		src/key_set.c
@@ -25,17 +26,30 @@
 #include "compat.h"
 #include "key_set.h"
 
-/* What the hash table and the array of keys take for a key, about. */
-#define OVERHEAD		(2 * (sizeof(KeyEntry) + sizeof(StoredKey *)))
+/* Bytes of a chunk, unless a single key needs more. */
+#define CHUNK_SIZE		(64 * 1024)
 
-/* A key as it is stored. */
+#define INITIAL_ENTRIES	256
+
+/* A piece of memory with keys in it. */
+typedef struct KeyChunk
+{
+	Size		used;
+	Size		size;
+	char	   *data;
+} KeyChunk;
+
+/* A key as it is stored, aligned as its first members demand. */
 typedef struct StoredKey
 {
+	uint32		len;
 	ItemPointerData tid;
 	bool		marked;
-	uint32		len;
 	char		data[FLEXIBLE_ARRAY_MEMBER];
 } StoredKey;
+
+#define STORED_SIZE(key) \
+	INTALIGN(offsetof(StoredKey, data) + (Size) (key)->len)
 
 /* An element of the hash table. */
 typedef struct KeyEntry
@@ -74,12 +88,13 @@ struct IngestKeySet
 {
 	TupleDesc	desc;
 	int			nkeys;
-	MemoryContext context;		/* of the keys; the rest is around it */
+	MemoryContext context;		/* of the table and the chunks' data */
 	key_table_hash *table;
-	StoredKey **keys;			/* by number */
-	int			count;
-	int			allocated;
-	Size		size;
+	KeyChunk   *chunks;
+	int			nchunks;
+	int			max_chunks;
+	Size		size;			/* of all chunks */
+	const StoredKey *last;		/* added last, or NULL */
 
 	StringInfoData bytes;		/* the key in hand, as a StoredKey */
 };
@@ -94,9 +109,9 @@ ingest_key_set_begin(TupleDesc desc, int nkeys)
 	set->context = AllocSetContextCreate(CurrentMemoryContext,
 										 "ingest_tools keys",
 										 ALLOCSET_DEFAULT_SIZES);
-	set->table = key_table_create(CurrentMemoryContext, 1024, NULL);
-	set->allocated = 1024;
-	set->keys = palloc_array(StoredKey *, set->allocated);
+	set->table = key_table_create(set->context, INITIAL_ENTRIES, NULL);
+	set->max_chunks = 16;
+	set->chunks = palloc_array(KeyChunk, set->max_chunks);
 	initStringInfo(&set->bytes);
 	return set;
 }
@@ -157,71 +172,109 @@ make_key(IngestKeySet *set, Datum *values, const bool *isnull)
 	return key;
 }
 
-bool
+/*
+ * Copy the key in hand to where it stays.
+ */
+static StoredKey *
+store_key(IngestKeySet *set, const StoredKey *key, int64 *number)
+{
+	Size		size = STORED_SIZE(key);
+	KeyChunk   *chunk = &set->chunks[set->nchunks - 1];
+	StoredKey  *stored;
+
+	if (set->nchunks == 0 || chunk->size - chunk->used < size)
+	{
+		if (set->nchunks == set->max_chunks)
+		{
+			set->max_chunks *= 2;
+			set->chunks = repalloc_huge(set->chunks,
+										set->max_chunks * sizeof(KeyChunk));
+		}
+		chunk = &set->chunks[set->nchunks++];
+		chunk->used = 0;
+		chunk->size = Max(size, CHUNK_SIZE);
+		chunk->data = MemoryContextAllocHuge(set->context, chunk->size);
+		set->size += chunk->size;
+	}
+
+	stored = (StoredKey *) (chunk->data + chunk->used);
+	*number = ((int64) (set->nchunks - 1) << 32) | (int64) chunk->used;
+	memcpy(stored, key, offsetof(StoredKey, data) + key->len);
+	chunk->used += size;
+	return stored;
+}
+
+int64
 ingest_key_set_add(IngestKeySet *set, Datum *values, const bool *isnull,
 				   ItemPointer tid)
 {
 	StoredKey  *key = make_key(set, values, isnull);
 	KeyEntry   *entry;
 	bool		found;
+	int64		number;
 
 	/* rows often come in groups of a key */
-	if (set->count > 0 && equal_keys(set->keys[set->count - 1], key))
-		return false;
+	if (set->last != NULL && equal_keys(set->last, key))
+		return -1;
 	entry = key_table_insert(set->table, key, &found);
 	if (found)
-		return false;
+		return -1;
 
-	if (set->count == set->allocated)
-	{
-		set->allocated *= 2;
-		set->keys = repalloc_huge(set->keys,
-								  set->allocated * sizeof(StoredKey *));
-	}
-	entry->key = set->keys[set->count] =
-		MemoryContextAlloc(set->context, set->bytes.len);
-	memcpy(set->keys[set->count], key, set->bytes.len);
-	set->keys[set->count]->tid = *tid;
-	set->count++;
-	set->size += GetMemoryChunkSpace((void *) entry->key) + OVERHEAD;
-	return true;
+	key->tid = *tid;
+	set->last = entry->key = store_key(set, key, &number);
+	return number;
 }
 
-int
+int64
 ingest_key_set_count(const IngestKeySet *set)
 {
-	return set->count;
+	return set->table->members;
 }
 
 Size
 ingest_key_set_size(const IngestKeySet *set)
 {
-	return set->size;
+	return set->size + set->table->size * sizeof(KeyEntry);
 }
 
 void
-ingest_key_set_mark(IngestKeySet *set, int number)
+ingest_key_set_mark(IngestKeySet *set, int64 number)
 {
-	Assert(number >= 0 && number < set->count);
-	set->keys[number]->marked = true;
+	KeyChunk   *chunk = &set->chunks[number >> 32];
+
+	Assert((number >> 32) < set->nchunks &&
+		   (Size) (number & 0xFFFFFFFF) < chunk->used);
+	((StoredKey *) (chunk->data + (number & 0xFFFFFFFF)))->marked = true;
 }
 
-int
+int64
 ingest_key_set_unmarked(const IngestKeySet *set, ItemPointer tids)
 {
-	int			n = 0;
+	int64		n = 0;
 
-	for (int i = 0; i < set->count; i++)
-		if (!set->keys[i]->marked)
-			tids[n++] = set->keys[i]->tid;
+	for (int i = 0; i < set->nchunks; i++)
+	{
+		const KeyChunk *chunk = &set->chunks[i];
+		Size		offset = 0;
+
+		while (offset < chunk->used)
+		{
+			const StoredKey *key = (StoredKey *) (chunk->data + offset);
+
+			if (!key->marked)
+				tids[n++] = key->tid;
+			offset += STORED_SIZE(key);
+		}
+	}
 	return n;
 }
 
 void
 ingest_key_set_reset(IngestKeySet *set)
 {
-	key_table_reset(set->table);
 	MemoryContextReset(set->context);
-	set->count = 0;
+	set->table = key_table_create(set->context, INITIAL_ENTRIES, NULL);
+	set->nchunks = 0;
 	set->size = 0;
+	set->last = NULL;
 }

@@ -27,27 +27,27 @@ typedef struct IngestKeySet IngestKeySet;
 extern IngestKeySet *ingest_key_set_begin(TupleDesc desc, int nkeys);
 
 /*
- * Add a key; returns false if it is there already.  Keys are numbered from 0
- * in the order in which they come.  Values out of line or compressed in
- * values[] are replaced by the plain ones, in CurrentMemoryContext.
+ * Add a key; returns its number, or -1 if it is there already.  Values out of
+ * line or compressed in values[] are replaced by the plain ones, in
+ * CurrentMemoryContext.
  */
-extern bool ingest_key_set_add(IngestKeySet *set, Datum *values,
-							   const bool *isnull, ItemPointer tid);
+extern int64 ingest_key_set_add(IngestKeySet *set, Datum *values,
+								const bool *isnull, ItemPointer tid);
 
-extern int	ingest_key_set_count(const IngestKeySet *set);
+extern int64 ingest_key_set_count(const IngestKeySet *set);
 
 /* Memory that the keys take, in bytes. */
 extern Size ingest_key_set_size(const IngestKeySet *set);
 
 /* Mark a key by its number. */
-extern void ingest_key_set_mark(IngestKeySet *set, int number);
+extern void ingest_key_set_mark(IngestKeySet *set, int64 number);
 
 /*
  * Put the rows of the keys without a mark into tids, which has room for one
  * of each key; returns how many there are.
  */
-extern int	ingest_key_set_unmarked(const IngestKeySet *set,
-									ItemPointer tids);
+extern int64 ingest_key_set_unmarked(const IngestKeySet *set,
+									 ItemPointer tids);
 
 /* Forget all keys. */
 extern void ingest_key_set_reset(IngestKeySet *set);
