@@ -246,12 +246,20 @@ ingest_direct_leaves(Relation rel)
  * ------------------------------------------------------------------------
  */
 
-/* Is an expression, or a list of them, fit for a worker? */
+/*
+ * Is an expression, or a list of them, fit for a worker?
+ *
+ * A volatile function may be marked parallel safe and yet run queries, each of
+ * which begins a command.  Within a query's workers this does no harm; but
+ * here a command id is in use, and CommandCounterIncrement() (xact.c) refuses.
+ */
 static bool
 is_parallel_safe_node(Node *node)
 {
 	Query	   *query = makeNode(Query);
 
+	if (contain_volatile_functions(node))
+		return false;
 	query->commandType = CMD_SELECT;
 	query->targetList = list_make1(makeTargetEntry((Expr *) node, 1, NULL,
 												   false));

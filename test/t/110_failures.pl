@@ -40,7 +40,7 @@ my $columns = '(id int PRIMARY KEY, k int NOT NULL, v text, CHECK (gate(id)))';
 
 $node->safe_psql(
 	'postgres', qq{
-CREATE FUNCTION gate(id int) RETURNS boolean LANGUAGE plpgsql PARALLEL SAFE AS \$\$
+CREATE FUNCTION gate(id int) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL SAFE AS \$\$
 BEGIN
 	IF id = $gate THEN
 		PERFORM pg_advisory_xact_lock_shared(1);
