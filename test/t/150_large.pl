@@ -232,7 +232,7 @@ foreach my $way (ways())
 	foreach my $times (1, 20)
 	{
 		my $file = write_file("memory.csv", 1, $times * $small,
-			sub { join ',', $_[0], $_[0] * 7919 % 1_000_003, "row $_[0] of many, so that keys are long" });
+			sub { join ',', $_[0], $_[0] * 7919 % 1_000_003, "row $_[0] of many whose keys are long" });
 		my $what = "$name, $times times the rows";
 		my ($loaded, %most) = watch_load(
 			"SET ingest_tools.chunk_size = '1MB';" . load_sql('memory', $file, $options));
