@@ -21,6 +21,7 @@ PG_USER=${PG_USER:-postgres}
 WORK=
 BINDIR=
 JOB=
+SMALL_DISK=
 
 # What the machine's own server needs.  libc6-dev is only recommended by gcc.
 PG_PACKAGES="postgresql-15 postgresql-server-dev-15 postgresql-contrib
@@ -146,7 +147,7 @@ as_user()
 		env -i HOME="$WORK/home" LANG=C.UTF-8 TZ=UTC \
 		PATH="${BINDIR:+$BINDIR:}/usr/local/bin:/usr/bin:/bin" \
 		PG_CONFIG="$PG_CONFIG" PGHOST="$WORK/socket" PGPORT=5432 \
-		TEMP_CONFIG="$WORK/temp.conf" \
+		TEMP_CONFIG="$WORK/temp.conf" ${SMALL_DISK:+INGEST_TEST_SMALL_DISK="$SMALL_DISK"} \
 		"$@"
 }
 
@@ -210,6 +211,7 @@ work_end()
 	at_end
 	if [ -n "$WORK" ] && [ -d "$WORK" ]; then
 		stop_servers
+		small_disk_end
 		if [ -n "${KEEP:-}" ]; then
 			note "kept: $WORK"
 		else
@@ -217,6 +219,27 @@ work_end()
 		fi
 	fi
 	exit $status
+}
+
+
+# A file system that is soon full, for tests of what happens then.  Where none may
+# be mounted, SMALL_DISK stays empty and those tests are skipped.
+small_disk_begin()
+{
+	mkdir -p "$WORK/small" || return
+	if mount -t tmpfs -o "size=16m,mode=700,uid=$(id -u "$PG_USER"),gid=$(id -g "$PG_USER")" \
+		tmpfs "$WORK/small" 2>"$WORK/mount.log"; then
+		SMALL_DISK=$WORK/small
+	else
+		note "SKIPPED: no small file system, a full disk is not tested: $(cat "$WORK/mount.log")"
+	fi
+}
+
+small_disk_end()
+{
+	[ -n "$SMALL_DISK" ] || return 0
+	umount "$SMALL_DISK" || umount -l "$SMALL_DISK"
+	SMALL_DISK=
 }
 
 
