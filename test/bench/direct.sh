@@ -356,7 +356,7 @@ figure()
 	[ -n "$1" ] || { echo -; return; }
 	case $2 in
 		s) awk -v v="$1" 'BEGIN { printf "%.2f s", v }' ;;
-		MB) awk -v v="$1" 'BEGIN { printf v < 10e6 ? "%.1f MB" : "%.0f MB", v / 1e6 }' ;;
+		MB) awk -v v="$1" 'BEGIN { printf (v < 10e6 ? "%.1f MB" : "%.0f MB"), v / 1e6 }' ;;
 	esac
 }
 
@@ -643,7 +643,7 @@ beside_row()
 		line "$label" "$workers" "${copy:-failed}" "${bad%%|*}!" - ">= 1" NO
 		return
 	fi
-	ratio=$(awk -v a="$copy" -v b="$ours" 'BEGIN { printf "%.6f", a > 0 ? b / a : 0 }')
+	ratio=$(awk -v a="$copy" -v b="$ours" 'BEGIN { printf "%.6f", (a > 0 ? b / a : 0) }')
 	line "$label" "$workers" "$copy" "$ours" "$(round "$ratio")" ">= 1" "$(verdict "$ratio" ">= 1")"
 }
 
