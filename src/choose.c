@@ -147,7 +147,7 @@ has_few_rows_per_table(const AutoFacts *facts)
 }
 
 static const char *
-is_large(const AutoFacts *facts)
+is_large(const AutoFacts *facts pg_attribute_unused())
 {
 	return gettext_noop("the source has many rows");
 }

@@ -545,7 +545,8 @@ direct_begin(IngestWriteTarget *target)
  * could not be made visible anyway before the load ends.
  */
 static void
-direct_write(IngestWriteTarget *target, void *state, int64 max_rows)
+direct_write(IngestWriteTarget *target, void *state,
+			 int64 max_rows pg_attribute_unused())
 {
 	DirectLoad *load = state;
 
@@ -554,7 +555,7 @@ direct_write(IngestWriteTarget *target, void *state, int64 max_rows)
 }
 
 static void
-direct_finish(IngestWriteTarget *target, void *state)
+direct_finish(IngestWriteTarget *target pg_attribute_unused(), void *state)
 {
 	DirectLoad *load = state;
 

@@ -237,7 +237,9 @@ sort_triggers(Check *check, ResultRelInfo *table)
  */
 
 static void
-found_startup(DestReceiver *self, int operation, TupleDesc desc)
+found_startup(DestReceiver *self pg_attribute_unused(),
+			  int operation pg_attribute_unused(),
+			  TupleDesc desc pg_attribute_unused())
 {
 }
 
@@ -252,7 +254,7 @@ found_receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
-found_shutdown(DestReceiver *self)
+found_shutdown(DestReceiver *self pg_attribute_unused())
 {
 }
 

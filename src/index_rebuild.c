@@ -67,10 +67,15 @@ ingest_index_rebuild_reason(Relation heap, Relation index)
 
 /* A table_index_build_range_scan() that hands out the collected keys. */
 static double
-feed_scan(Relation heap, Relation index, IndexInfo *info, bool allow_sync,
-		  bool anyvisible, bool progress, BlockNumber start_blockno,
-		  BlockNumber numblocks, IndexBuildCallback callback, void *state,
-		  TableScanDesc scan)
+feed_scan(Relation heap pg_attribute_unused(), Relation index,
+		  IndexInfo *info pg_attribute_unused(),
+		  bool allow_sync pg_attribute_unused(),
+		  bool anyvisible pg_attribute_unused(),
+		  bool progress pg_attribute_unused(),
+		  BlockNumber start_blockno pg_attribute_unused(),
+		  BlockNumber numblocks pg_attribute_unused(),
+		  IndexBuildCallback callback, void *state,
+		  TableScanDesc scan pg_attribute_unused())
 {
 	IndexTuple	tuple;
 

@@ -717,7 +717,8 @@ rows_finish(IngestWriteTarget *target, void *state)
 }
 
 static const char *
-rows_unusable(Relation rel, const IngestOptions *options,
+rows_unusable(Relation rel pg_attribute_unused(),
+			  const IngestOptions *options,
 			  const IngestSourceSpec *spec)
 {
 	return ingest_source_only_copy(spec, options);
