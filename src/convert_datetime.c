@@ -94,7 +94,8 @@ day_number(const struct pg_tm *tm)
 }
 
 char *
-ingest_read_date(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_date(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	struct pg_tm tm;
 
@@ -106,7 +107,8 @@ ingest_read_date(const ConvertFormat *format, const char *s, size_t len, char *o
 }
 
 char *
-ingest_read_time(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_time(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	struct pg_tm tm;
 	int			microseconds;
@@ -148,7 +150,7 @@ read_date_time(const ConvertFormat *format, const char *s, size_t len,
 
 char *
 ingest_read_timestamp(const ConvertFormat *format, const char *s, size_t len,
-			   char *out)
+					  char *out)
 {
 	struct pg_tm tm;
 
@@ -161,7 +163,7 @@ ingest_read_timestamp(const ConvertFormat *format, const char *s, size_t len,
 /* With Z, +hh, -hh, +hh:mm, -hh:mm, or the session's time zone. */
 char *
 ingest_read_timestamptz(const ConvertFormat *format, const char *s, size_t len,
-				 char *out)
+						char *out)
 {
 	struct pg_tm tm;
 	Timestamp	local;

@@ -151,34 +151,18 @@ convert_eight_digits(const char *s, size_t len, uint64 *value)
 	return true;
 }
 
+/* The same for 9 to 18 digits; in convert_number.c. */
+extern bool ingest_read_long_digits(const char *s, size_t len, uint64 *value);
+
 /*
  * One to 18 digits to a number; false if there are none, more, or others.
  */
 static inline bool
 convert_digits(const char *s, size_t len, uint64 *value)
 {
-	uint64		high;
-	uint64		low;
-
 	if (likely(len - 1 < 8))
 		return convert_eight_digits(s, len, value);
-	if (len - 1 >= 18)
-		return false;
-
-	*value = 0;
-	if (len > 16)
-	{
-		if (!convert_eight_digits(s, len - 16, value))
-			return false;
-		s += len - 16;
-		len = 16;
-	}
-	if (!convert_eight_digits(s, len - 8, &high) ||
-		!convert_eight_digits(s + len - 8, 8, &low))
-		return false;
-	*value = *value * UINT64CONST(10000000000000000) +
-		high * UINT64CONST(100000000) + low;
-	return true;
+	return ingest_read_long_digits(s, len, value);
 }
 
 #endif							/* INGEST_CONVERT_INTERNAL_H */

@@ -27,6 +27,31 @@ const uint64 ingest_power_of_ten[19] = {
 	UINT64CONST(1000000000000000000)
 };
 
+bool
+ingest_read_long_digits(const char *s, size_t len, uint64 *value)
+{
+	uint64		high;
+	uint64		low;
+
+	if (len < 9 || len > 18)
+		return false;
+
+	*value = 0;
+	if (len > 16)
+	{
+		if (!convert_eight_digits(s, len - 16, value))
+			return false;
+		s += len - 16;
+		len = 16;
+	}
+	if (!convert_eight_digits(s, len - 8, &high) ||
+		!convert_eight_digits(s + len - 8, 8, &low))
+		return false;
+	*value = *value * ingest_power_of_ten[16] +
+		high * ingest_power_of_ten[8] + low;
+	return true;
+}
+
 /* ------------------------------------------------------------------------
  * Integers
  * ------------------------------------------------------------------------
@@ -62,7 +87,8 @@ read_integer(const char *s, size_t len, uint64 max, int64 *value)
 }
 
 char *
-ingest_read_int2(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_int2(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	int64		value;
 
@@ -74,7 +100,8 @@ ingest_read_int2(const ConvertFormat *format, const char *s, size_t len, char *o
 }
 
 char *
-ingest_read_int4(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_int4(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	int64		value;
 
@@ -86,7 +113,8 @@ ingest_read_int4(const ConvertFormat *format, const char *s, size_t len, char *o
 }
 
 char *
-ingest_read_int8(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_int8(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	int64		value;
 
@@ -164,7 +192,8 @@ read_decimal(const char *s, size_t len, bool *negative,
  * the nearest float8, which is what strtod() gives.
  */
 char *
-ingest_read_float8(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_float8(const ConvertFormat *format, const char *s, size_t len,
+				   char *out)
 {
 	bool		negative;
 	uint64		whole;
@@ -187,7 +216,8 @@ ingest_read_float8(const ConvertFormat *format, const char *s, size_t len, char 
 
 /* The same for float4; ten is exact in it up to its tenth power. */
 char *
-ingest_read_float4(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_float4(const ConvertFormat *format, const char *s, size_t len,
+				   char *out)
 {
 	bool		negative;
 	uint64		whole;

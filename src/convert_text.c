@@ -110,7 +110,8 @@ ingest_read_bpchar(const ConvertFormat *format, const char *s, size_t len,
 }
 
 char *
-ingest_read_bool(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_bool(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	(void) format;
 	if (len == 1)
@@ -145,7 +146,8 @@ hex_value(char c)
 
 /* 8-4-4-4-12 hexadecimal digits */
 char *
-ingest_read_uuid(const ConvertFormat *format, const char *s, size_t len, char *out)
+ingest_read_uuid(const ConvertFormat *format, const char *s, size_t len,
+				 char *out)
 {
 	(void) format;
 	if (len != 36)
