@@ -240,84 +240,88 @@ ingest_read_float4(const ConvertFormat *format, const char *s, size_t len,
 }
 
 /*
- * Write a numeric in its short form: a header of sign, display scale and
- * weight, then digits in base 10000 without zeros at either end (numeric.c,
- * "Numeric short").  digits[first .. last - 1] are given, of which those
- * before digits[5] make up the integer part.  Eight bytes are copied if that
- * is enough.
+ * Write a numeric's header, of its short form (numeric.c, "Numeric short"),
+ * for that many digits, and return where these go.
  */
 static inline char *
-put_numeric(const ConvertFormat *format, bool negative, int scale,
-			const int16 *digits, int first, int last, char *out)
+put_numeric_header(const ConvertFormat *format, bool negative, int scale,
+				   int weight, int ndigits, char *out)
 {
-	int			weight = 4 - first;
-	uint16		header;
-	size_t		len;
-
-	while (first < last && digits[first] == 0)
-	{
-		first++;
-		weight--;
-	}
-	while (last > first && digits[last - 1] == 0)
-		last--;
-	if (first == last)
-	{
-		weight = 0;
-		negative = false;
-	}
-
-	header = 0x8000 | (negative ? 0x2000 : 0) | (scale << 7) |
+	uint16		header = 0x8000 | (negative ? 0x2000 : 0) | (scale << 7) |
 		(weight < 0 ? 0x0040 : 0) | (weight & 0x003F);
-	len = (last - first) * sizeof(int16);
-	out = convert_put_header(format, out, sizeof(header) + len);
+
+	out = convert_put_header(format, out,
+							 sizeof(header) + ndigits * sizeof(int16));
 	memcpy(out, &header, sizeof(header));
-	out += sizeof(header);
-	memcpy(out, &digits[first], 4 * sizeof(int16));
-	if (unlikely(len > 4 * sizeof(int16)))
-		memcpy(out, &digits[first], len);
-	return out + len;
+	return out + sizeof(header);
 }
 
-/* Room for put_numeric() to copy four digits from any of the first twelve. */
-#define NUMERIC_DIGITS	16
+/* Three digits as they are in memory, in one word. */
+static inline uint64
+pack_digits(uint64 first, uint64 second, uint64 third)
+{
+#ifdef WORDS_BIGENDIAN
+	return first << 48 | second << 32 | third << 16;
+#else
+	return first | second << 16 | third << 32;
+#endif
+}
 
 /*
- * With a typmod, only what needs no rounding and fits.
+ * A numeric of up to three digits in base 10000, one of them behind the point.
  */
-char *
-ingest_read_numeric(const ConvertFormat *format, const char *s, size_t len,
-					char *out)
+static inline char *
+put_short_numeric(const ConvertFormat *format, bool negative, int scale,
+				  uint64 whole, uint64 fraction, char *out)
 {
-	bool		negative;
-	uint64		whole;
-	uint64		fraction;
-	int			fraction_len;
-	int16		digits[NUMERIC_DIGITS];	/* 5 of the integer part, then 5 */
-	int			first = 5;
-	int			last = 5;
-	int			scale;
+	uint64		digits;
+	int			ndigits;
+	int			weight;
 
-	if (!read_decimal(s, len, &negative, &whole, &fraction, &fraction_len))
-		return NULL;
-
-	scale = fraction_len;
-	if (format->scale >= 0)
+	if (whole >= 10000)
 	{
-		if (fraction_len > format->scale || whole >= format->int_limit)
-			return NULL;
-		scale = format->scale;
+		uint64		low = whole % 10000;
+
+		digits = pack_digits(whole / 10000, low, fraction);
+		ndigits = fraction != 0 ? 3 : low != 0 ? 2 : 1;
+		weight = 1;
 	}
+	else if (whole > 0)
+	{
+		digits = pack_digits(whole, fraction, 0);
+		ndigits = fraction != 0 ? 2 : 1;
+		weight = 0;
+	}
+	else
+	{
+		digits = pack_digits(fraction, 0, 0);
+		ndigits = fraction != 0 ? 1 : 0;
+		weight = -ndigits;
+		negative = negative && ndigits > 0;
+	}
+	out = put_numeric_header(format, negative, scale, weight, ndigits, out);
+	memcpy(out, &digits, sizeof(digits));
+	return out + ndigits * sizeof(int16);
+}
+
+/*
+ * Any numeric of up to 18 digits: without zeros at either end.
+ */
+static char *
+put_long_numeric(const ConvertFormat *format, bool negative, int scale,
+				 uint64 whole, uint64 fraction, int fraction_len, char *out)
+{
+	int16		digits[10];		/* 5 of the integer part, then 5 */
+	int			first = 5;		/* in use: first .. last - 1 */
+	int			last = 5;
+	int			weight;
 
 	while (whole > 0)
 	{
 		digits[--first] = (int16) (whole % 10000);
 		whole /= 10000;
 	}
-	if (fraction_len <= 4)
-		digits[last++] = (int16) (fraction *
-								  ingest_power_of_ten[4 - fraction_len]);
-	else
+	if (fraction > 0)
 	{
 		int			ndigits = (fraction_len + 3) / 4;
 		int			missing = 4 * ndigits - fraction_len;
@@ -339,7 +343,55 @@ ingest_read_numeric(const ConvertFormat *format, const char *s, size_t len,
 		}
 		last += ndigits;
 	}
-	return put_numeric(format, negative, scale, digits, first, last, out);
+	weight = 4 - first;
+	while (first < last && digits[first] == 0)
+	{
+		first++;
+		weight--;
+	}
+	while (last > first && digits[last - 1] == 0)
+		last--;
+	if (first == last)
+	{
+		weight = 0;
+		negative = false;
+	}
+
+	out = put_numeric_header(format, negative, scale, weight, last - first,
+							 out);
+	memcpy(out, &digits[first], (last - first) * sizeof(int16));
+	return out + (last - first) * sizeof(int16);
+}
+
+/*
+ * With a typmod, only what needs no rounding and fits.
+ */
+char *
+ingest_read_numeric(const ConvertFormat *format, const char *s, size_t len,
+					char *out)
+{
+	bool		negative;
+	uint64		whole;
+	uint64		fraction;
+	int			fraction_len;
+	int			scale;
+
+	if (!read_decimal(s, len, &negative, &whole, &fraction, &fraction_len))
+		return NULL;
+
+	scale = fraction_len;
+	if (format->scale >= 0)
+	{
+		if (fraction_len > format->scale || whole >= format->int_limit)
+			return NULL;
+		scale = format->scale;
+	}
+	if (likely(fraction_len <= 4 && whole < 100000000))
+		return put_short_numeric(format, negative, scale, whole,
+								 fraction *
+								 ingest_power_of_ten[4 - fraction_len], out);
+	return put_long_numeric(format, negative, scale, whole, fraction,
+							fraction_len, out);
 }
 
 /*
