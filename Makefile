@@ -72,8 +72,8 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies options source copy_equal load direct fallback auto foreign_keys copy_hook \
-	bench privileges
+SQL_TESTS = strategies options source copy_equal load direct index_modes fallback auto \
+	foreign_keys copy_hook bench privileges
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 

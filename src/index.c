@@ -448,16 +448,20 @@ classify_index(IngestIndexer *indexer, int leafno, Relation leaf,
 			   IngestIndexReason *reason)
 {
 	bool		parallel = is_parallel(indexer);
+	bool		serial;
 	Oid			am = index->rd_rel->relam;
 
 	*reason = serial_reason(index, info, parallel);
 	if (*reason == INGEST_INDEX_REASON_DEFERRABLE ||
 		*reason == INGEST_INDEX_REASON_EXCLUSION)
 		return METHOD_SERIAL;
+	serial = *reason != INGEST_INDEX_REASON_NONE;
 	if (wants_build(indexer, leafno, leaf, index, reason))
-		return am == BTREE_AM_OID && *reason == INGEST_INDEX_REASON_NONE ?
-			METHOD_BUILD_KEYS : METHOD_BUILD;
-	if (serial_reason(index, info, parallel) != INGEST_INDEX_REASON_NONE)
+	{
+		*reason = INGEST_INDEX_REASON_NONE;
+		return am == BTREE_AM_OID && !serial ? METHOD_BUILD_KEYS : METHOD_BUILD;
+	}
+	if (serial)
 		return METHOD_SERIAL;
 	if (indexer->shared->options.mode == INGEST_INDEX_ROW)
 		return parallel && am == GIN_AM_OID ? METHOD_HEAP_ORDER : METHOD_PAGE;

@@ -16,7 +16,7 @@
  * a page that has just been changed: else its first change after a checkpoint
  * would log an image of all of it for the sake of the link.  At the right end
  * of the tree the keys are taken forward, so that pages are filled one after
- * the other.
+ * the other, and so are many equal keys.
  *
  * Rule: whatever is not the plain case is not done here.  The batch ends
  * before such a key, and when it is the first one, the access method inserts
@@ -86,6 +86,9 @@
  */
 #define QUEUE_BYTES			(32 * BLCKSZ)
 #define QUEUE_KEYS			(QUEUE_BYTES / 16)
+
+/* So many equal keys are taken forward. */
+#define MANY_EQUALS			10
 
 /* Most items of a batch, which with the old ones go on two pages. */
 #define MAX_ITEMS			(2 * (PAGE_CAPACITY / ITEM_SPACE(16)))
@@ -931,6 +934,24 @@ change_leaf(LeafInserter *leaf, Buffer buf, BTStack stack, BTScanInsert key)
 }
 
 /*
+ * If the queue ends with many equal keys, take these forward: were the ones
+ * with the greater TIDs inserted first, merging duplicates could put them into
+ * one posting list with old ones, and the rest would belong within it.
+ */
+static void
+turn_for_equals(LeafInserter *leaf)
+{
+	IndexTuple	last = leaf->queue[leaf->tail - 1];
+	int			i = leaf->tail - 1;
+
+	while (i > 0 && compare_columns(leaf, leaf->queue[i - 1], last,
+									leaf->nkeyatts) == 0)
+		i--;
+	if (leaf->tail - i >= MANY_EQUALS)
+		leaf->forward = leaf->forward_start = i;
+}
+
+/*
  * Before a leaf is split for keys that it has already, its duplicates are
  * merged, as nbtree does (_bt_delete_or_dedup_one_page).  Then the places of
  * the keys are others.
@@ -953,12 +974,16 @@ merge_duplicates(LeafInserter *leaf, Buffer buf)
 static int
 insert_batch(LeafInserter *leaf)
 {
-	IndexTuple	first = next_key(leaf);
-	BTScanInsert key = _bt_mkscankey(leaf->rel, first);
+	IndexTuple	first;
+	BTScanInsert key;
 	Buffer		buf;
 	BTStack		stack;
 	int			n = 0;
 
+	if (leaf->posting && leaf->forward < 0)
+		turn_for_equals(leaf);
+	first = next_key(leaf);
+	key = _bt_mkscankey(leaf->rel, first);
 	key->scantid = must_be_unique(leaf, first) ? NULL : &first->t_tid;
 	stack = _bt_searchCompat(leaf->rel, leaf->target->heap, key, &buf,
 							 BT_WRITE);
