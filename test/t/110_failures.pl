@@ -11,6 +11,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 
+use Digest::MD5 qw(md5_hex);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Safety;
@@ -253,9 +254,13 @@ SKIP:
 	$node->safe_psql('postgres',
 		"CREATE TABLESPACE small LOCATION '$disk/failures'");
 
-	# Twice as much as fits, and what makes it full.
-	my $big = write_file('big.csv', 1001, 21_000,
-		sub { join ',', $_[0], $_[0] * 7919 % 20011, $_[0] . ' x' x 800 });
+	# Twice as much as fits, which cannot be compressed, and what makes it full.
+	my $big = write_file('big.csv', 1001, 21_000, sub {
+		my ($i) = @_;
+
+		return join ',', $i, $i * 7919 % 20011,
+		  join '', map { md5_hex("$i $_") } 1 .. 50;
+	});
 	my %full = (
 		'full disk, the table' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text) TABLESPACE small',
 		'full disk, the TOAST table' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text) TABLESPACE small;'

@@ -27,6 +27,108 @@ max_locks_per_transaction = 300
 });
 
 #
+# What a process has for itself (RssAnon), sampled, and the most it ever had in
+# memory with all it shares (VmHWM)
+#
+
+my $bound = $maintenance_work_mem + 64 * 1024;
+
+# the library's and the server's code, which VmHWM includes
+my $code = 32 * 1024;
+
+# Figures of a process in kB, by name; none if it is gone.
+sub memory_of
+{
+	my ($pid) = @_;
+
+	open(my $fh, '<', "/proc/$pid/status") or return;
+	return map { /^(\w+):\s+(\d+) kB/ ? ($1 => $2) : () } <$fh>;
+}
+
+# Load, and look at all processes that do meanwhile; returns what came out and the
+# most that any of them had.  A row at which the load stands still sees to it
+# that there is something to look at.
+sub watch_load
+{
+	my ($sql) = @_;
+	my %most = (RssAnon => 0, VmHWM => 0);
+	my %pids;
+	my $holder = $node->background_psql('postgres');
+	my $pids_sql = q{
+SELECT pid FROM pg_stat_activity WHERE application_name = 'loader'};
+
+	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	my $loader = start_psql($node, $sql);
+
+	$node->poll_query_until(
+		'postgres', q{
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'advisory')})
+	  or die 'timed out waiting for a load to reach the gate';
+	while ($loader->{run}->pumpable)
+	{
+		my @pids = split /\n/, $node->safe_psql('postgres', $pids_sql);
+
+		foreach my $pid (@pids)
+		{
+			foreach (1 .. 20)
+			{
+				my %memory = memory_of($pid);
+
+				last unless exists $memory{VmHWM};
+				$pids{$pid} = 1;
+				foreach my $figure ('RssAnon', 'VmHWM')
+				{
+					$most{$figure} = $memory{$figure}
+					  if $memory{$figure} > $most{$figure};
+				}
+				usleep(500);
+			}
+		}
+		$holder->quit if $holder;
+		undef $holder;
+		$loader->{run}->pump_nb;
+	}
+	my ($out, $err) = finish_psql($loader);
+
+	is($err, '', 'no error while memory is watched');
+	return ($out =~ s/\n//r, processes => scalar(keys %pids), %most);
+}
+
+# Load by watch_load() and compare memory with the bound, and what the server
+# needs for the table besides.
+sub check_memory
+{
+	my ($what, $rows, $workers, $sql, %server) = @_;
+	my ($loaded, %most) = watch_load($sql);
+
+	is($loaded, $rows, "$what: loaded");
+	note("$what: RssAnon $most{RssAnon} kB, VmHWM $most{VmHWM} kB");
+	is($most{processes}, $workers, "$what: processes that were looked at");
+	cmp_ok($most{RssAnon}, '<=', $bound + ($server{RssAnon} // 0),
+		"$what: memory of its own within maintenance_work_mem + 64 MB");
+	cmp_ok($most{VmHWM}, '<=',
+		$bound + $shared_buffers + $code + ($server{RssAnon} // 0),
+		"$what: memory in all within that and what is shared");
+	return;
+}
+
+# Processes that options ask for.
+sub processes
+{
+	my ($options) = @_;
+
+	return $options =~ /workers (\d+)/ ? $1 : 1;
+}
+
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION gate() RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+	PERFORM pg_advisory_xact_lock_shared(1);
+	RETURN true;
+END $$});
+
+#
 # 1 GB
 #
 # The files are made as large as they have to be while the server is down: a
@@ -114,7 +216,7 @@ my $rows = write_file('parts.csv', 1, 20_000,
 
 $node->safe_psql(
 	'postgres', qq{
-CREATE TABLE parts (id int, k int, v text, PRIMARY KEY (k, id)) PARTITION BY RANGE (k);
+CREATE TABLE parts (id int, k int, v text, PRIMARY KEY (k, id), CHECK (id <> 15000 OR gate())) PARTITION BY RANGE (k);
 DO \$\$
 BEGIN
 	FOR i IN 0 .. $nparts - 1 LOOP
@@ -125,15 +227,21 @@ END \$\$;
 CREATE TABLE parts_expected (LIKE parts);
 COPY parts_expected FROM '$rows' (FORMAT csv)});
 
+# The server's caches know each partition and index: what COPY has them take.
+my ($copied, %server) = watch_load("COPY parts FROM '$rows' (FORMAT csv)");
+
+note("COPY, $nparts partitions: RssAnon $server{RssAnon} kB, VmHWM $server{VmHWM} kB");
+$node->safe_psql('postgres', 'TRUNCATE parts');
+
 foreach my $way (ways())
 {
 	my ($name, $options) = @$way;
 	my $what = "$name, $nparts partitions";
 
-	is( $node->safe_psql(
-			'postgres',
-			load_sql('parts', $rows, $options) . ';' . sum_sql('parts')),
-		"20000\n" . $node->safe_psql('postgres', sum_sql('parts_expected')),
+	check_memory($what, 20_000, processes($options),
+		load_sql('parts', $rows, $options), %server);
+	is( $node->safe_psql('postgres', sum_sql('parts')),
+		$node->safe_psql('postgres', sum_sql('parts_expected')),
 		"$what: rows");
 	is( $node->safe_psql(
 			'postgres', q{
@@ -159,67 +267,14 @@ check_clean($node, "$nparts partitions");
 $node->safe_psql('postgres', 'DROP TABLE parts');
 
 #
-# Memory
-#
-# What a process has for itself (RssAnon), sampled, and the most it ever had in
-# memory with all it shares (VmHWM), for a table whose keys take many times
-# maintenance_work_mem.
+# Memory, for a table whose keys take many times maintenance_work_mem
 #
 
 my $small = 20_000;
-my $bound = $maintenance_work_mem + 64 * 1024;
-
-# the library's and the server's code, which VmHWM includes
-my $code = 32 * 1024;
-
-# Figures of a process in kB, by name; none if it is gone.
-sub memory_of
-{
-	my ($pid) = @_;
-
-	open(my $fh, '<', "/proc/$pid/status") or return;
-	return map { /^(\w+):\s+(\d+) kB/ ? ($1 => $2) : () } <$fh>;
-}
-
-# Load, and look at all of the server's processes meanwhile; returns the most
-# that any that loads had.
-sub watch_load
-{
-	my ($sql) = @_;
-	my %most = (RssAnon => 0, VmHWM => 0, samples => 0);
-	my $loader = start_psql($node, $sql);
-	my $pids_sql = q{
-SELECT pid FROM pg_stat_activity WHERE application_name = 'loader'};
-
-	while ($loader->{run}->pumpable)
-	{
-		$loader->{run}->pump_nb;
-		foreach my $pid (split /\n/, $node->safe_psql('postgres', $pids_sql))
-		{
-			foreach (1 .. 20)
-			{
-				my %memory = memory_of($pid);
-
-				last unless exists $memory{VmHWM};
-				$most{samples}++;
-				foreach my $figure ('RssAnon', 'VmHWM')
-				{
-					$most{$figure} = $memory{$figure}
-					  if $memory{$figure} > $most{$figure};
-				}
-				usleep(500);
-			}
-		}
-	}
-	my ($out, $err) = finish_psql($loader);
-
-	is($err, '', 'no error while memory is watched');
-	return ($out =~ s/\n//r, %most);
-}
 
 $node->safe_psql(
 	'postgres', q{
-CREATE TABLE memory (id int PRIMARY KEY, k int, v text) PARTITION BY HASH (id);
+CREATE TABLE memory (id int PRIMARY KEY, k int, v text, CHECK (id <> 15000 OR gate())) PARTITION BY HASH (id);
 CREATE TABLE memory_0 PARTITION OF memory FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE memory_1 PARTITION OF memory FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE INDEX ON memory (k);
@@ -234,16 +289,10 @@ foreach my $way (ways())
 		my $file = write_file("memory.csv", 1, $times * $small,
 			sub { join ',', $_[0], $_[0] * 7919 % 1_000_003, "row $_[0] of many whose keys are long" });
 		my $what = "$name, $times times the rows";
-		my ($loaded, %most) = watch_load(
-			"SET ingest_tools.chunk_size = '1MB';" . load_sql('memory', $file, $options));
 
-		is($loaded, $times * $small, "$what: loaded");
-		note("$what: RssAnon $most{RssAnon} kB, VmHWM $most{VmHWM} kB, $most{samples} samples");
-		cmp_ok($most{samples}, '>', 0, "$what: memory was looked at");
-		cmp_ok($most{RssAnon}, '<=', $bound,
-			"$what: memory of its own within maintenance_work_mem + 64 MB");
-		cmp_ok($most{VmHWM}, '<=', $bound + $shared_buffers + $code,
-			"$what: memory in all within that and what is shared");
+		check_memory($what, $times * $small, processes($options),
+			"SET ingest_tools.chunk_size = '256kB';"
+			  . load_sql('memory', $file, $options));
 		$node->safe_psql('postgres', 'TRUNCATE memory');
 	}
 }
