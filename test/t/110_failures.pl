@@ -261,14 +261,15 @@ SKIP:
 		return join ',', $i, $i * 7919 % 20011,
 		  join '', map { md5_hex("$i $_") } 1 .. 50;
 	});
+	my $index = 'CREATE INDEX full_i ON full_t (left(v, 1000))';
 	my %full = (
 		'full disk, the table' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text) TABLESPACE small',
 		'full disk, the TOAST table' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text) TABLESPACE small;'
 		  . 'ALTER TABLE full_t ALTER v SET STORAGE external; ALTER TABLE full_t SET (toast_tuple_target = 200)',
 		'full disk, an index' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text);'
-		  . 'CREATE INDEX ON full_t (left(v, 1000)) TABLESPACE small',
+		  . "$index TABLESPACE small",
 		'full disk, temporary files' => 'CREATE TABLE full_t (id int PRIMARY KEY, k int, v text);'
-		  . 'CREATE INDEX ON full_t (left(v, 1000))');
+		  . $index);
 
 	foreach my $what (sort keys %full)
 	{
@@ -276,11 +277,11 @@ SKIP:
 			"$full{$what}; INSERT INTO full_t SELECT i, i, 'there' FROM generate_series(1, 1000) i"
 		);
 		my $full_before = $node->safe_psql('postgres', sum_sql('full_t'));
-		my $full_files = data_files($node, $disk . '/failures');
 
 		foreach my $way (ways())
 		{
 			my ($name, $options) = @$way;
+			my $full_files = data_files($node, $disk . '/failures');
 			my $temp = $what =~ /temporary/ ? 'SET temp_tablespaces = small; ' : '';
 			my ($out, $err) =
 			  finish_psql(
@@ -294,8 +295,12 @@ SKIP:
 			check_unchanged_directory($node, $full_files, "$what, $name",
 				$disk . '/failures');
 
-			# what fits goes in, once VACUUM has given back the rest
+			# what fits goes in, once VACUUM has given back the rest, which it
+			# cannot of an index
 			$node->safe_psql('postgres', 'VACUUM full_t');
+			$node->safe_psql('postgres',
+				"DROP INDEX full_i; $index TABLESPACE small")
+			  if $what =~ /an index/;
 			is( $node->safe_psql(
 					'postgres',
 					'BEGIN; '
