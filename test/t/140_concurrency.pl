@@ -129,9 +129,9 @@ my $between =
   write_file('between.csv', 1, 8000,
 	sub { join ',', 10 * $_[0] + 5, 10 * $_[0] + 5, 'between' });
 
-# Stops VACUUM while it sleeps within an index for the second time: it holds no
-# page then, and has passed the first pages.  Whether it still sleeps shows when
-# it has been stopped.  Ends when VACUUM has ended, too.
+# Stops VACUUM while it sleeps within an index, not for the first time: it holds
+# no page then, and has passed the first pages.  Whether it still sleeps shows
+# when it has been stopped.  Ends when VACUUM has ended, too.
 my $stop_sql = q{
 DO $$
 DECLARE
@@ -146,7 +146,7 @@ BEGIN
 		EXECUTE asleep INTO vacuum;
 		IF vacuum IS NOT NULL AND NOT seen THEN
 			seen := true;
-			PERFORM pg_sleep(0.15);
+			PERFORM pg_sleep(0.35);
 		ELSIF vacuum IS NOT NULL THEN
 			EXECUTE format('COPY (SELECT) TO PROGRAM %L', 'kill -STOP ' || vacuum);
 			PERFORM pg_stat_clear_snapshot();
@@ -169,7 +169,7 @@ sub start_vacuum
 	$node->safe_psql(
 		'postgres', q{
 TRUNCATE u;
-INSERT INTO u SELECT i - 2000, i - 2000, 'gone' FROM generate_series(1, 1900) i;
+INSERT INTO u SELECT i - 10000, i - 10000, 'gone' FROM generate_series(1, 9000) i;
 INSERT INTO u SELECT 10 * i, 10 * i, 'old' FROM generate_series(1, 8000) i;
 DELETE FROM u WHERE id < 0});
 	$node->safe_psql('postgres', 'VACUUM u') foreach 1 .. 3;
