@@ -72,12 +72,26 @@ PG_CPPFLAGS = -DINGEST_VERSION='"$(INGEST_VERSION)"'
 # test.
 DATA = sql/ingest_tools--1.0.sql
 
-SQL_TESTS = strategies options source copy_equal load direct index_modes fallback auto \
-	foreign_keys copy_hook bench privileges
+SQL_TESTS = \
+	strategies \
+	options \
+	source \
+	copy_equal \
+	load \
+	direct \
+	direct_tables \
+	index_modes \
+	fallback \
+	auto \
+	foreign_keys \
+	copy_hook \
+	bench \
+	privileges
+
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 
-ISOLATION = bench_vs_alter direct_vs_maintenance direct_vs_readers direct_vs_writers \
+ISOLATION = bench_vs_alter direct_vs_maintenance direct_vs_parent direct_vs_readers direct_vs_writers \
 	load_vs_ddl load_vs_load load_vs_parent load_vs_read
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ingest_tools
 
