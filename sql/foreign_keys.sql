@@ -158,6 +158,30 @@ RESET session_replication_role;
 ALTER TABLE not_valid DISABLE TRIGGER ALL;
 SELECT * FROM versus('not_valid', 'SELECT g FROM generate_series(1, 3000) g');
 
+-- PERIOD, where there is such a thing
+DO $$
+DECLARE
+	bad int;
+	r record;
+BEGIN
+	IF current_setting('server_version_num')::int < 180000 THEN
+		RETURN;
+	END IF;
+	CREATE TABLE rooms (room int4range, during daterange);
+	CREATE TABLE stays (room int4range, during daterange);
+	EXECUTE 'ALTER TABLE rooms ADD PRIMARY KEY (room, during WITHOUT OVERLAPS)';
+	EXECUTE 'ALTER TABLE stays ADD FOREIGN KEY (room, PERIOD during) REFERENCES rooms (room, PERIOD during)';
+	INSERT INTO rooms SELECT int4range(g, g, '[]'), daterange(y, (y + interval '1 year')::date)
+	FROM generate_series(1, 200) g, unnest('{2020-01-01,2021-01-01}'::date[]) y;
+	FOREACH bad IN ARRAY '{0,200}'::int[] LOOP
+		SELECT * FROM versus('stays', format('SELECT int4range(g, g, ''[]''), daterange(''2020-06-01'', ''2021-06-01'') FROM generate_series(1, 200) g '
+			'UNION ALL SELECT int4range(%s, %1$s, ''[]''), daterange(''2021-06-01'', ''2022-06-01'') WHERE %1$s > 0', bad)) INTO r;
+		IF r.state IS DISTINCT FROM (CASE bad WHEN 0 THEN 'ok' ELSE '23503' END) OR r.differs IS NOT NULL THEN
+			RAISE EXCEPTION '%', r;
+		END IF;
+	END LOOP;
+END $$;
+
 -- who checks: the referenced table's owner, whatever policies there are
 CREATE ROLE regress_ingest_owner;
 CREATE ROLE regress_ingest_loader;
