@@ -105,5 +105,28 @@ SELECT workers, workers_used, rows_loaded, commits FROM ingest_load('load_unlogg
 ROLLBACK;
 SELECT count(*) FROM load_unlogged;
 
-DROP TABLE load_t, load_temp, load_unlogged;
+-- rows that are a multiple of commit_rows: no transaction without rows at the end
+CREATE TABLE load_commits (a int);
+CREATE TABLE load_log (n int);
+CREATE FUNCTION load_note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO load_log VALUES (1); RETURN NULL; END';
+CREATE TRIGGER load_note AFTER INSERT ON load_commits EXECUTE FUNCTION load_note();
+DO $$
+DECLARE
+	s text;
+	r record;
+	n int;
+BEGIN
+	FOREACH s IN ARRAY '{copy,online,insert_values}'::text[] LOOP
+		FOR rows IN 29..31 LOOP
+			SELECT * FROM ingest_load('load_commits', format('SELECT g FROM generate_series(1, %s) g', rows),
+				'commit_rows 10, batch_rows 10, strategy ' || s) INTO r;
+			SELECT count(*) FROM load_log INTO n;
+			RAISE NOTICE '%: % rows, % commits, % statements', s, r.rows_loaded, r.commits, n;
+			DELETE FROM load_log;
+		END LOOP;
+	END LOOP;
+END $$;
+
+DROP TABLE load_t, load_temp, load_unlogged, load_commits, load_log;
+DROP FUNCTION load_note;
 DROP FUNCTION load_trigger;

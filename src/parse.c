@@ -627,8 +627,19 @@ ingest_parse_slot(IngestParser *parser, ExprContext *econtext,
 }
 
 bool
-ingest_parse_at_end(const IngestParser *parser)
+ingest_parse_at_end(IngestParser *parser)
 {
+	IngestDecoder *decoder = parser->decoder;
+
+	if (!parser->at_end && decoder->len == 0)
+	{
+		/* an error is one of the next record */
+		parser->record_valid = false;
+		parser->line++;
+		ingest_decode_more(decoder);
+		parser->line--;
+		parser->at_end = decoder->len == 0;
+	}
 	return parser->at_end;
 }
 

@@ -58,7 +58,11 @@ extern bool ingest_parse_fields(IngestParser *parser, char ***fields);
 extern bool ingest_parse_slot(IngestParser *parser, ExprContext *econtext,
 							  TupleTableSlot *slot);
 
-extern bool ingest_parse_at_end(const IngestParser *parser);
+/*
+ * Is there no more record?  Reads on where it takes that to know; the record
+ * in hand is not valid afterwards.
+ */
+extern bool ingest_parse_at_end(IngestParser *parser);
 
 /*
  * Whether a default that ingest_parse_slot() evaluates is volatile, nextval()

@@ -74,6 +74,28 @@ typedef struct CopyWriteState
 static CopyFeed *current_feed = NULL;
 
 /*
+ * Read on; what is left goes to the front of the buffer.
+ */
+static void
+feed_fill(CopyFeed *feed)
+{
+	size_t		len = feed->end - feed->start;
+
+	memmove(feed->buf, feed->buf + feed->start, len);
+	feed->start = 0;
+	feed->end = len;
+	if (feed->size - len < READ_SIZE)
+	{
+		feed->size *= 2;
+		feed->buf = repalloc_huge(feed->buf, feed->size);
+	}
+	len = ingest_source_read(feed->source, feed->buf + feed->end,
+							 feed->size - feed->end);
+	feed->end += len;
+	feed->eof = len == 0;
+}
+
+/*
  * Make bytes ready to be handed over; returns false if there are no more, or
  * no more for this COPY.
  */
@@ -114,20 +136,7 @@ feed_more(CopyFeed *feed)
 			return true;
 		if (feed->eof)
 			return false;
-
-		/* An unfinished record goes to the front of the buffer. */
-		memmove(feed->buf, feed->buf + feed->start, len);
-		feed->start = 0;
-		feed->end = len;
-		if (feed->size - len < READ_SIZE)
-		{
-			feed->size *= 2;
-			feed->buf = repalloc_huge(feed->buf, feed->size);
-		}
-		len = ingest_source_read(feed->source, feed->buf + feed->end,
-								 feed->size - feed->end);
-		feed->end += len;
-		feed->eof = len == 0;
+		feed_fill(feed);
 	}
 }
 
@@ -309,6 +318,9 @@ copy_from_feed(IngestWriteTarget *target, CopyWriteState *state,
 	}
 	PG_END_TRY();
 
+	/* were those the last records? */
+	if (feed->records_left == 0 && feed->start == feed->end && !feed->eof)
+		feed_fill(feed);
 	target->at_end = feed->records_left != 0 || feed->ended ||
 		(feed->eof && feed->start == feed->end);
 	return processed;

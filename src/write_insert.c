@@ -396,6 +396,7 @@ write_each(IngestWriteTarget *target, InsertState *state, int64 max_rows,
 		CHECK_FOR_INTERRUPTS();
 		insert(target, state, fields);
 	}
+	target->at_end = ingest_parse_at_end(target->parser);
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old);
 }
@@ -453,6 +454,7 @@ values_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 		}
 	}
 	execute_statement(target, state);
+	target->at_end = ingest_parse_at_end(target->parser);
 }
 
 static void
