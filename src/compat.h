@@ -44,6 +44,7 @@
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/smgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -719,6 +720,17 @@ index_insert_cleanup(Relation indexRelation, IndexInfo *indexInfo)
 	(void) indexInfo;
 }
 #endif
+
+/* LockHeldByMe: orstronger from 17. */
+static inline bool
+LockHeldByMeCompat(const LOCKTAG *locktag, LOCKMODE lockmode)
+{
+#if PG_VERSION_NUM >= 170000
+	return LockHeldByMe(locktag, lockmode, false);
+#else
+	return LockHeldByMe(locktag, lockmode);
+#endif
+}
 
 /* pg_plan_query: an ExplainState from 19. */
 static inline PlannedStmt *

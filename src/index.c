@@ -65,6 +65,7 @@
 #include "index_insert.h"
 #include "index_key.h"
 #include "index_run.h"
+#include "parallel.h"
 
 /* Phases of the barrier. */
 #define PHASE_COLLECT		0
@@ -678,6 +679,31 @@ place_row(void *record, void *arg)
 	return MAXALIGN(sizeof(ItemPointerData));
 }
 
+/*
+ * Put the entries of the rows that wait into one index.
+ */
+static void
+insert_waiting_into(LeafState *state, PageIndex *paged)
+{
+	PG_TRY();
+	{
+		for (int i = 0; i < state->nwaiting; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			ingest_index_fetch_row(paged->target.heap, &state->waiting[i],
+								   state->slot);
+			ingest_index_insert_row(&paged->target, paged->predicate,
+									state->slot);
+		}
+	}
+	PG_CATCH();
+	{
+		ingest_parallel_release_extension(paged->target.index);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
 /* Make the entries of the rows that have waited for their places. */
 static void
 insert_waiting(IngestIndexer *indexer, LeafState *state,
@@ -695,14 +721,7 @@ insert_waiting(IngestIndexer *indexer, LeafState *state,
 
 		if (indexer->meter)
 			ingest_meter_enter(indexer->meter);
-		for (int i = 0; i < state->nwaiting; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			ingest_index_fetch_row(paged->target.heap, &state->waiting[i],
-								   state->slot);
-			ingest_index_insert_row(&paged->target, paged->predicate,
-									state->slot);
-		}
+		insert_waiting_into(state, paged);
 		if (indexer->meter)
 			ingest_meter_leave(indexer->meter,
 							   RelationGetRelid(paged->target.index));
@@ -1227,12 +1246,21 @@ static void
 insert_entries(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 			   IngestIndexTarget *target)
 {
-	if (pair->method == METHOD_KEYS || pair->method == METHOD_BUILD_KEYS)
-		insert_keys(indexer, job, pair, target);
-	else
-		(void) ingest_index_insert_rows(target, indexer->reader,
-										get_sources(indexer, pair),
-										pair->nsources);
+	PG_TRY();
+	{
+		if (pair->method == METHOD_KEYS || pair->method == METHOD_BUILD_KEYS)
+			insert_keys(indexer, job, pair, target);
+		else
+			(void) ingest_index_insert_rows(target, indexer->reader,
+											get_sources(indexer, pair),
+											pair->nsources);
+	}
+	PG_CATCH();
+	{
+		ingest_parallel_release_extension(target->index);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 /* Do one job. */

@@ -31,9 +31,11 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "pgstat.h"
+#include "storage/lock.h"
 #include "storage/lwlock.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
+#include "utils/rel.h"
 
 #include "compat.h"
 #include "parallel.h"
@@ -200,6 +202,23 @@ ingest_parallel_finish(IngestParallel *parallel, IngestMeter *meter)
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();
 	pfree(parallel);
+}
+
+/*
+ * When the leader fails, on a full disk say, the end of its transaction waits
+ * for the workers to end before it gives up its locks.  A worker that waits
+ * for the extension lock in the midst of an index does not end, since it holds
+ * a page's lock and with it off interrupts.  No deadlock detector sees that.
+ */
+void
+ingest_parallel_release_extension(Relation index)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION_EXTEND(tag, index->rd_lockInfo.lockRelId.dbId,
+								index->rd_lockInfo.lockRelId.relId);
+	if (LockHeldByMeCompat(&tag, ExclusiveLock))
+		LockRelease(&tag, ExclusiveLock, false);
 }
 
 /*

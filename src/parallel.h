@@ -29,6 +29,7 @@
 
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
+#include "utils/relcache.h"
 
 #include "usage.h"
 
@@ -56,6 +57,13 @@ extern void ingest_parallel_wait(IngestParallel *parallel);
 /* Add up what the workers used, and leave parallel mode. */
 extern void ingest_parallel_finish(IngestParallel *parallel,
 								   IngestMeter *meter);
+
+/*
+ * Give back the lock for extending an index in which an insertion has failed,
+ * if it is held; call it in PG_CATCH() around insertions that others may make
+ * into the same index at the same time.
+ */
+extern void ingest_parallel_release_extension(Relation index);
 
 extern PGDLLEXPORT void ingest_parallel_main(dsm_segment *seg, shm_toc *toc);
 

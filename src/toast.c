@@ -37,6 +37,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "parallel.h"
 #include "toast.h"
 
 struct IngestToaster
@@ -75,6 +76,30 @@ ingest_toast_begin(Relation rel, IngestPages *pages)
 }
 
 /*
+ * Enter a row of the TOAST table into one of its indexes; others do so, too.
+ */
+static void
+insert_entry(IngestToaster *toaster, Relation index, Datum *values,
+			 bool *isnull, ItemPointer tid)
+{
+	/* one that is not ready, no one may insert into */
+	if (!index->rd_index->indisready)
+		return;
+	PG_TRY();
+	{
+		index_insert(index, values, isnull, tid, toaster->toastrel,
+					 index->rd_index->indisunique ?
+					 UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+	}
+	PG_CATCH();
+	{
+		ingest_parallel_release_extension(index);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+/*
  * A batch of pages of the TOAST table is in place: enter its rows into the
  * table's indexes, whose columns are the table's first two.
  */
@@ -103,17 +128,8 @@ enter_chunks(void *arg, const Page *pages, const BlockNumber *blocks,
 				values[column] = fastgetattr(&tuple, column + 1, desc,
 											 &isnull[column]);
 			for (int n = 0; n < toaster->nindexes; n++)
-			{
-				Relation	index = toaster->indexes[n];
-
-				/* one that is not ready, no one may insert into */
-				if (index->rd_index->indisready)
-					index_insert(index, values, isnull, &tuple.t_self,
-								 toaster->toastrel,
-								 index->rd_index->indisunique ?
-								 UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
-								 false, NULL);
-			}
+				insert_entry(toaster, toaster->indexes[n], values, isnull,
+							 &tuple.t_self);
 		}
 	}
 }

@@ -105,6 +105,57 @@ install_server_packages()
 }
 
 
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# A place that apt fetches packages from: prints URI and codename of each
+# configured source whose release file has the given label.
+apt_sources()
+{
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(LABEL)|$(REPO_URI)|$(CODENAME)|$(COMPONENT)' \
+		'Created-By: Packages' | awk -F'|' -v label="$1" \
+		'$1 == label && $4 == "main" && !seen[$2, $3]++ { print $2, $3 }'
+}
+
+# The labels are known only after an update of apt's lists.
+have_sources()
+{
+	[ -z "$(apt_sources Debian)" ] || return 0
+	apt update
+	[ -n "$(apt_sources Debian)" ] || {
+		echo "apt has no Debian source configured"
+		return 1
+	}
+}
+
+# Fetches the source of PostgreSQL MAJOR into the current directory.  The newest
+# version that the mirror lists may be gone, so each is tried in turn.
+fetch_source()
+{
+	local major=$1 label uri codename version options
+
+	have_sources || return
+	for label in Debian Debian-Security; do
+		apt_sources "$label" | while read -r uri codename; do
+			echo "deb-src [signed-by=$KEYRING] $uri $codename main"
+			[ "$label" = Debian ] &&
+				echo "deb-src [signed-by=$KEYRING check-valid-until=no] $uri sid main"
+		done
+	done | sort -u >sources.list
+	mkdir -p lists/partial
+	options=(-o Dir::Etc::SourceList="$PWD/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o Dir::State::Lists="$PWD/lists" -o APT::Sandbox::User=root)
+
+	apt-get -q "${options[@]}" update
+	for version in $(apt-cache "${options[@]}" showsrc "postgresql-$major" |
+		sed -n 's/^Version: //p' | sort -Vru); do
+		apt-get -q "${options[@]}" --download-only source "postgresql-$major=$version" &&
+			return
+	done
+	return 1
+}
+
+
 # ----------
 # The temporary directory and the processes that work in it
 # ----------

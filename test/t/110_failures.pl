@@ -284,16 +284,6 @@ SKIP:
 		{
 			my ($name, $options) = @$way;
 
-			# The leader that fails keeps the index's extension lock until its
-			# workers have ended; a worker that waits for the lock with a page
-			# locked cannot be interrupted.
-		  TODO:
-			{
-				todo_skip "$what, $name: the load does not come to its end", 1
-				  if $what =~ /an index/ && $options =~ /workers/;
-			}
-			next if $what =~ /an index/ && $options =~ /workers/;
-
 			my $full_files = data_files($node, $disk . '/failures');
 			my $temp = $what =~ /temporary/ ? 'SET temp_tablespaces = small; ' : '';
 			my ($out, $err) =
