@@ -1,6 +1,8 @@
 -- Strategy direct: whole pages, in parallel, the rows and errors of COPY.
 \getenv abs_srcdir PG_ABS_SRCDIR
+\getenv abs_builddir PG_ABS_BUILDDIR
 \set file :abs_srcdir '/test/data/mixed.csv'
+\set apart :abs_builddir '/results/direct_apart.csv'
 SET client_min_messages = warning;
 SET client_encoding = 'UTF8';
 -- many chunks, cut anywhere
@@ -75,6 +77,30 @@ FROM ingest_bench('direct_t', 'TABLE direct_expected', strategies => '{direct}',
 -- where it cannot be used another strategy is, and the report says why
 SELECT strategy, strategy_used, rows_loaded, reason
 FROM ingest_load('direct_expected', 'TABLE direct_expected', 'strategy direct');
+
+-- fields apart from each other, or in another order than the columns, beside a
+-- default longer than all of the record; COPY is asked, too
+CREATE TABLE direct_apart (pad text DEFAULT repeat('pad ', 1500), n numeric(9,2),
+	c char(5), mid text DEFAULT repeat('mid', 700), t text, d date, f float8, i int);
+ALTER TABLE direct_apart ALTER pad SET STORAGE main, ALTER mid SET STORAGE main;
+CREATE TABLE direct_apart_copy (LIKE direct_apart INCLUDING DEFAULTS INCLUDING STORAGE);
+COPY (SELECT g * 1.25, 'c' || g % 10, repeat('t', g * 7 % 900), date '2020-01-01' + g,
+		g / 8.0, nullif(g % 5, 0)
+	FROM generate_series(1, 500) g)
+	TO :'apart' (FORMAT csv);
+COPY direct_apart_copy (n, c, t, d, f, i) FROM :'apart' (FORMAT csv);
+SELECT rows_loaded FROM ingest_load('direct_apart', :'apart',
+	'format csv, strategy direct, workers 2, columns (n, c, t, d, f, i)');
+TABLE direct_apart EXCEPT ALL TABLE direct_apart_copy;
+TRUNCATE direct_apart, direct_apart_copy;
+COPY (SELECT g, g / 8.0, date '2020-01-01' + g, repeat('t', g * 7 % 900), 'c' || g % 10, g * 1.25
+	FROM generate_series(1, 500) g)
+	TO :'apart' (FORMAT csv);
+COPY direct_apart_copy (i, f, d, t, c, n) FROM :'apart' (FORMAT csv);
+SELECT rows_loaded FROM ingest_load('direct_apart', :'apart',
+	'format csv, strategy direct, workers 2, columns (i, f, d, t, c, n)');
+TABLE direct_apart EXCEPT ALL TABLE direct_apart_copy;
+DROP TABLE direct_apart, direct_apart_copy;
 
 DROP FUNCTION direct_check;
 DROP TABLE direct_t, direct_expected;
