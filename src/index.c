@@ -1222,13 +1222,13 @@ insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 	ingest_key_stream_end(stream);
 }
 
-/* Open what an index is filled with; lockmode is the index's. */
+/* Open what an index is filled with. */
 static void
 open_target(IngestIndexTarget *target, const SharedPair *pair,
-			LOCKMODE lockmode)
+			LOCKMODE heap_lock, LOCKMODE index_lock)
 {
-	target->heap = table_open(pair->leafid, RowExclusiveLock);
-	target->index = index_open(pair->indexid, lockmode);
+	target->heap = table_open(pair->leafid, heap_lock);
+	target->index = index_open(pair->indexid, index_lock);
 	target->info = BuildIndexInfo(target->index);
 	target->estate = CreateExecutorState();
 }
@@ -1270,7 +1270,7 @@ run_job(IngestIndexer *indexer, const SharedJob *job)
 	SharedPair *pair = get_pair(indexer, job->pair);
 	IngestIndexTarget target;
 
-	open_target(&target, pair, RowExclusiveLock);
+	open_target(&target, pair, RowExclusiveLock, RowExclusiveLock);
 	if (indexer->meter)
 		ingest_meter_enter(indexer->meter);
 	insert_entries(indexer, job, pair, &target);
@@ -1398,7 +1398,10 @@ ingest_index_note_reason(int note)
 	return text ? _(text) : NULL;
 }
 
-/* Build the index of a pair anew, or make its entries if it is in use. */
+/*
+ * Build the index of a pair anew, or make its entries if it is in use.  The
+ * lock on the table is what index_build() needs to change its pg_class row.
+ */
 static void
 build_index(IngestIndexer *indexer, int pairno)
 {
@@ -1406,7 +1409,7 @@ build_index(IngestIndexer *indexer, int pairno)
 	SharedJob	job = {.pair = pairno,.records = pair->records};
 	IngestIndexTarget target;
 
-	open_target(&target, pair, AccessExclusiveLock);
+	open_target(&target, pair, ShareUpdateExclusiveLock, AccessExclusiveLock);
 	if (target.index->rd_refcnt > 1)
 	{
 		pair->reason = INGEST_INDEX_REASON_IN_USE;

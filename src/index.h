@@ -49,9 +49,9 @@
  * processes, the rest goes to temporary files; sorting shares the other half.
  *
  * Locks: the caller holds RowExclusiveLock (or more) on each leaf; indexes are
- * opened with RowExclusiveLock, kept to the end of the transaction.  A rebuild
- * takes AccessExclusiveLock on the index when the rows are there, and ShareLock
- * on the leaf if it has to scan it.
+ * opened with RowExclusiveLock, kept to the end of the transaction.  When the
+ * rows are there, a rebuild takes ShareUpdateExclusiveLock on the leaf, or
+ * ShareLock if it has to scan it, and AccessExclusiveLock on the index.
  *
  * Errors: a key that is already there raises the index's own unique violation
  * (23505, "Key (a)=(1) already exists."), for duplicates within the input too.

@@ -6,7 +6,8 @@
  * A build writes an index from its first page on, which costs less than any
  * way of inserting, but it replaces what was there and therefore takes an
  * AccessExclusiveLock on the index: who plans a query on the table waits
- * until the transaction ends.  It is what REINDEX does, so it is done for the
+ * until the transaction ends.  The table is locked against VACUUM and others
+ * who change its pg_class row.  It is what REINDEX does, so it is done for the
  * table's owner only.
  *
  * Two ways.  A B-tree without a single entry is built from the keys that the
