@@ -35,6 +35,7 @@ OBJS = \
 	src/index_run.o \
 	src/index_sorted.o \
 	src/ingest_tools.o \
+	src/inline.o \
 	src/input.o \
 	src/key_set.o \
 	src/load.o \
@@ -85,7 +86,10 @@ SQL_TESTS = \
 	auto \
 	foreign_keys \
 	copy_hook \
+	inline \
 	bench \
+	privileges
+
 	privileges
 
 REGRESS = $(SQL_TESTS)

@@ -216,3 +216,32 @@ COMMENT ON VIEW ingest_progress IS
 'loads in progress: one row for each process that loads and one for each ingest_bench() that has others load; bytes, rows, percent';
 
 GRANT SELECT ON ingest_progress TO PUBLIC;
+
+--
+-- Values in their rows
+--
+
+CREATE FUNCTION ingest_est_inline_length(value "any")
+RETURNS int
+AS 'MODULE_PATHNAME', 'ingest_est_inline_length'
+LANGUAGE C STABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION ingest_est_inline_length("any") IS
+'bytes a value needs in its row, compressed where the server would; NULL for NULL, -1 if it cannot fit, -2 if it is out of line and would have to be read';
+
+CREATE FUNCTION ingest_inline_profile(
+	"table" regclass,
+	"column" name,
+	OUT threshold int,
+	OUT not_null bigint,
+	OUT fits bigint,
+	OUT share float8,
+	OUT command text,
+	OUT note text
+)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'ingest_inline_profile'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 6;
+
+COMMENT ON FUNCTION ingest_inline_profile(regclass, name) IS
+'share of a column''s values that stay in their rows at each toast_tuple_target, and the command that sets it';
