@@ -90,8 +90,6 @@ SQL_TESTS = \
 	bench \
 	privileges
 
-	privileges
-
 REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 
