@@ -175,8 +175,8 @@ foreach my $call (sort keys %calls)
 }
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM ingest_cleanup()'),
 	0, 'nothing to clean up on the standby');
-is($standby->safe_psql('postgres', 'SELECT count(*) FROM ingest_strategies()'),
-	6, 'strategies are listed on the standby');
+is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM ingest_strategies()'),
+	't', 'strategies are listed on the standby');
 
 # Once promoted it loads.
 $standby->promote;

@@ -60,14 +60,14 @@ FROM "My Tools".ingest_bench('preload_test',
 		"$what: bench");
 	is( $node->safe_psql(
 			'postgres', $setup . q{
-SELECT sum(rows_loaded)
+SELECT sum(rows_loaded) = 100 * count(*)
 FROM "My Tools".ingest_strategies() WITH ORDINALITY AS s(strategy, description),
 	LATERAL "My Tools".ingest_load('preload_test',
 		format('SELECT g + 1000 * %s, %L FROM generate_series(1, 100) g',
 			s.ordinality, s.description),
 		'strategy ' || s.strategy) l;
 TRUNCATE preload_test;}),
-		600,
+		't',
 		"$what: load");
 	is( $node->safe_psql(
 			'postgres', $setup . q{
@@ -85,9 +85,9 @@ check_works('LOAD', "LOAD 'ingest_tools'; SET ingest_tools.wait_sample_interval 
 is( $node->safe_psql(
 		'postgres', q{
 SET ingest_tools.wait_sample_interval = '7ms';
-SELECT count(*) FROM "My Tools".ingest_strategies();
+SELECT count(*) > 0 FROM "My Tools".ingest_strategies();
 SHOW ingest_tools.wait_sample_interval}),
-	"6\n7ms",
+	"t\n7ms",
 	'a setting made before the library is loaded');
 
 $node->append_conf('postgresql.conf',
