@@ -307,7 +307,7 @@ use_server()
 	id "$PG_USER" >/dev/null 2>&1 || die "no such account: $PG_USER"
 	BINDIR=$("$PG_CONFIG" --bindir)
 	DESTDIR=
-	if "$BINDIR/postgres" --describe-config 2>/dev/null | grep -q '^extension_destdir'; then
+	if "$BINDIR/postgres" --describe-config 2>/dev/null | grep '^extension_destdir' >/dev/null; then
 		DESTDIR=$WORK/root
 	fi
 }
