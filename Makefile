@@ -52,8 +52,10 @@ OBJS = \
 	src/scan.o \
 	src/session.o \
 	src/session_process.o \
+	src/publish.o \
 	src/source.o \
 	src/spool.o \
+	src/staged.o \
 	src/strategy.o \
 	src/toast.o \
 	src/usage.o \
@@ -87,6 +89,7 @@ SQL_TESTS = \
 	foreign_keys \
 	copy_hook \
 	inline \
+	staged \
 	bench \
 	privileges
 

@@ -10,7 +10,11 @@
  *
  * "auto" has no writer.  auto_rules[] says what is taken for it, the first
  * rule that applies; each rule gives the reason that the report shows.  It
- * takes only what locks no more than COPY does.
+ * takes only what locks no more than COPY does, but for mode replace, which
+ * the user has asked for.
+ *
+ * Mode replace is no matter of speed: a strategy that would add rows instead
+ * is never taken for one that cannot replace them.
  *
  * IDENTIFICATION
  *		src/choose.c
@@ -263,13 +267,47 @@ choose_asked(const IngestStrategy *asked, Relation rel,
 	}
 }
 
+/*
+ * Mode replace: take the strategy asked for, for "auto" the one that can, or
+ * raise an error.
+ */
+static void
+choose_replacing(const IngestStrategy *asked, Relation rel,
+				 const IngestOptions *options, const IngestSourceSpec *spec,
+				 IngestChoice *choice)
+{
+	const IngestStrategy *strategy = asked;
+	const char *obstacle;
+
+	if (asked->writer == NULL)
+		strategy = ingest_strategy_lookup("staged");
+	if (!strategy->replaces)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("strategy \"%s\" cannot replace the rows of a table",
+						strategy->name),
+				 errhint("Use strategy staged or auto.")));
+	obstacle = get_obstacle(strategy, rel, options, spec);
+	if (obstacle != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the rows of table \"%s\" cannot be replaced",
+						RelationGetRelationName(rel)),
+				 errdetail("The reason is that %s.", _(obstacle))));
+	choice->strategy = strategy;
+	choice->reason = asked == strategy ? NULL :
+		gettext_noop("the rows are to be replaced");
+}
+
 void
 ingest_choose(const IngestStrategy *asked, Relation rel,
 			  const IngestOptions *options, const IngestSourceSpec *spec,
 			  IngestChoice *choice)
 {
 	choice->workers = options->workers;
-	if (asked->writer == NULL)
+	if (options->mode == INGEST_MODE_REPLACE)
+		choose_replacing(asked, rel, options, spec, choice);
+	else if (asked->writer == NULL)
 		choose_auto(rel, options, spec, choice);
 	else
 		choose_asked(asked, rel, options, spec, choice);

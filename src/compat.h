@@ -415,6 +415,15 @@ ParseStatePermInfos(ParseState *pstate)
 	RelationSetNewRelfilenode(rel, persistence)
 #endif
 
+/* The same for reindex_relation. */
+#if PG_VERSION_NUM < 170000
+#define reindex_relationCompat(relid, flags, params) \
+	reindex_relation(relid, flags, params)
+#else
+#define reindex_relationCompat(relid, flags, params) \
+	reindex_relation(NULL, relid, flags, params)
+#endif
+
 /* reindex_index: from 17 it takes the statement, for event triggers. */
 #if PG_VERSION_NUM < 170000
 #define reindex_indexCompat(indexid, skip, persistence, params) \

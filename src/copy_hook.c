@@ -242,6 +242,24 @@ load(CopyCommand *command)
 }
 
 /*
+ * Mode replace: the server's COPY cannot do it, so whatever would leave the
+ * command to the server is an error.
+ */
+static void
+check_replace(const CopyCommand *command)
+{
+	const char *obstacle = only_server(command->stmt, command->rel);
+
+	if (obstacle != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the rows of \"%s\" cannot be replaced",
+						RelationGetRelationName(command->rel)),
+				 errdetail("The reason is that %s.", _(obstacle))));
+	ingest_load_check_replace(command->rel);
+}
+
+/*
  * Do the command; returns false, and the command without our options, if the
  * server's COPY is to do it.
  */
@@ -261,6 +279,8 @@ take_copy(PlannedStmt *pstmt, const char *query_string,
 
 	ingest_source_check_permission(command.spec);
 	command.rel = table_openrv(command.stmt->relation, RowExclusiveLock);
+	if (command.options->mode == INGEST_MODE_REPLACE)
+		check_replace(&command);
 	taken = !leave_to_server(&command, pstate);
 	if (taken)
 		*processed = load(&command);

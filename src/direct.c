@@ -48,6 +48,7 @@
 #include "foreign_key.h"
 #include "index.h"
 #include "parallel.h"
+#include "progress.h"
 #include "route.h"
 #include "scan.h"
 #include "write.h"
@@ -57,6 +58,8 @@ typedef struct DirectLoad
 	IngestWriteTarget *target;
 	Relation	rel;
 	List	   *leaves;			/* OIDs, ascending */
+	const IngestDirectStager *stager;	/* NULL: rows go to the leaves */
+	List	   *stagings;		/* OIDs, in the order of the leaves */
 
 	/* the file's records */
 	int64		start;
@@ -254,6 +257,8 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 	shared->xid = xid;
 	shared->cid = cid;
 	shared->has_indexes = load->indexer != NULL;
+	shared->staged = load->stager != NULL;
+	shared->frozen = shared->staged && load->stager->may_freeze();
 	if (load->indexer != NULL)
 		shared->indexer = ingest_index_handle(load->indexer);
 	shared->delim = format->delim[0];
@@ -282,7 +287,10 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 		Relation	rel = table_open(lfirst_oid(lc), NoLock);
 
 		leaf->relid = lfirst_oid(lc);
-		leaf->first_block = RelationGetNumberOfBlocks(rel);
+		if (load->stager != NULL)
+			leaf->staging = list_nth_oid(load->stagings, nleaves);
+		else
+			leaf->first_block = RelationGetNumberOfBlocks(rel);
 		if (load->indexer != NULL)
 			ingest_index_announce(load->indexer, nleaves, rel);
 		pg_atomic_init_u64(&leaf->rows, 0);
@@ -437,7 +445,8 @@ begin_indexes(DirectLoad *load)
 {
 	IngestIndexOptions options = {0};
 
-	if (!any_leaf_has_indexes(load))
+	/* those of a staging table are made when it is published */
+	if (load->stager != NULL || !any_leaf_has_indexes(load))
 		return;
 	options.nleaves = list_length(load->leaves);
 	options.nprocesses = load->nworkers + 1;
@@ -482,6 +491,43 @@ load_pages(DirectLoad *load, const CopyFormatOptions *format,
 }
 
 /*
+ * Make the staging tables, for commands to come to see.
+ */
+static void
+begin_staging(DirectLoad *load)
+{
+	ListCell   *lc;
+
+	if (load->stager == NULL)
+		return;
+	foreach(lc, load->leaves)
+		load->stagings = lappend_oid(load->stagings,
+									 load->stager->begin(lfirst_oid(lc),
+														  lfirst_oid(lc) == RelationGetRelid(load->rel)));
+	CommandCounterIncrement();
+}
+
+/*
+ * The staging tables' rows become the leaves'.
+ */
+static void
+publish(DirectLoad *load)
+{
+	ListCell   *leaf;
+	ListCell   *staging;
+
+	if (load->stager == NULL)
+		return;
+	forboth(leaf, load->leaves, staging, load->stagings)
+		load->stager->publish(lfirst_oid(leaf), lfirst_oid(staging),
+							  load->shared->frozen);
+	CommandCounterIncrement();
+
+	/* finish_heap_swap() reports as if it were CLUSTER */
+	ingest_progress_total(ingest_source_bytes_total(load->target->source));
+}
+
+/*
  * The load, from the first trigger to the last.
  */
 static void
@@ -490,10 +536,12 @@ load_all(DirectLoad *load)
 	IngestWriteTarget *target = load->target;
 	CopyFormatOptions *format = ingest_source_format(target->spec,
 													 target->options);
-	CommandId	cid = GetCurrentCommandId(true);
 	TransactionId xid = GetCurrentTransactionId();
+	CommandId	cid;
 	EState	   *estate;
 
+	begin_staging(load);
+	cid = GetCurrentCommandId(true);
 	find_records(load);
 	load->nworkers = choose_workers(load);
 	load->route = ingest_route_begin(load->rel,
@@ -512,6 +560,7 @@ load_all(DirectLoad *load)
 		ingest_index_apply_serial(load->indexer, estate);
 		ingest_index_end(load->indexer);
 	}
+	publish(load);
 	ingest_meter_phase(target->meter, INGEST_PHASE_TRIGGER);
 	finish_leaves(load);
 	ExecASInsertTriggers(estate, ingest_route_target(load->route), NULL);
@@ -529,12 +578,14 @@ load_all(DirectLoad *load)
  * ------------------------------------------------------------------------
  */
 
-static void *
-direct_begin(IngestWriteTarget *target)
+void *
+ingest_direct_begin(IngestWriteTarget *target,
+					const IngestDirectStager *stager)
 {
 	DirectLoad *load = palloc0(sizeof(DirectLoad));
 
 	load->target = target;
+	load->stager = stager;
 	load->rel = table_open(target->relid, RowExclusiveLock);
 	load->leaves = ingest_direct_leaves(load->rel);
 	return load;
@@ -544,9 +595,9 @@ direct_begin(IngestWriteTarget *target)
  * All at once, whatever the number of rows asked for: the rows of a batch
  * could not be made visible anyway before the load ends.
  */
-static void
-direct_write(IngestWriteTarget *target, void *state,
-			 int64 max_rows pg_attribute_unused())
+void
+ingest_direct_write(IngestWriteTarget *target, void *state,
+					int64 max_rows pg_attribute_unused())
 {
 	DirectLoad *load = state;
 
@@ -554,12 +605,25 @@ direct_write(IngestWriteTarget *target, void *state,
 	target->at_end = true;
 }
 
-static void
-direct_finish(IngestWriteTarget *target pg_attribute_unused(), void *state)
+void
+ingest_direct_finish(IngestWriteTarget *target pg_attribute_unused(),
+					 void *state)
 {
 	DirectLoad *load = state;
 
 	table_close(load->rel, NoLock);
+}
+
+List *
+ingest_direct_load_leaves(const void *state)
+{
+	return ((const DirectLoad *) state)->leaves;
+}
+
+static void *
+direct_begin(IngestWriteTarget *target)
+{
+	return ingest_direct_begin(target, NULL);
 }
 
 const IngestWriter ingest_writer_direct = {
@@ -567,6 +631,6 @@ const IngestWriter ingest_writer_direct = {
 	.needs_parser = true,
 	.unusable = ingest_direct_unusable,
 	.begin = direct_begin,
-	.write = direct_write,
-	.finish = direct_finish,
+	.write = ingest_direct_write,
+	.finish = ingest_direct_finish,
 };

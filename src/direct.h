@@ -40,6 +40,8 @@ typedef struct IngestDirectShared
 	CommandId	cid;
 	dsm_handle	indexer;
 	bool		has_indexes;	/* there is an indexer */
+	bool		staged;			/* rows go to staging tables */
+	bool		frozen;			/* and are frozen there */
 
 	/* dialect */
 	char		delim;
@@ -66,6 +68,7 @@ typedef struct IngestDirectShared
 typedef struct IngestDirectLeafShared
 {
 	Oid			relid;
+	Oid			staging;		/* in whose place its rows are put, or invalid */
 	BlockNumber first_block;	/* the load's rows are here and behind */
 	pg_atomic_uint64 rows;
 	pg_atomic_uint64 toast_rows;
@@ -86,6 +89,38 @@ extern void ingest_direct_define_settings(void);
 
 /* One process's part of a load. */
 typedef struct IngestDirectPart IngestDirectPart;
+
+/*
+ * A strategy that has direct's machinery load into other storage than the
+ * leaves' own.  Both are called for each leaf, in the order of OIDs.
+ */
+typedef struct IngestDirectStager
+{
+	/* Make a staging table; returns its OID. */
+	Oid			(*begin) (Oid leaf, bool is_target);
+
+	/*
+	 * All rows are in the staging table: make them the leaf's, which is not
+	 * open but as the target.
+	 */
+	void		(*publish) (Oid leaf, Oid staging, bool frozen);
+
+	/* May rows be frozen? */
+	bool		(*may_freeze) (void);
+} IngestDirectStager;
+
+/*
+ * In direct.c: the callbacks of IngestWriter.  stager is NULL for loads into
+ * the leaves.
+ */
+extern void *ingest_direct_begin(IngestWriteTarget *target,
+								 const IngestDirectStager *stager);
+extern void ingest_direct_write(IngestWriteTarget *target, void *state,
+								int64 max_rows);
+extern void ingest_direct_finish(IngestWriteTarget *target, void *state);
+
+/* The leaves of a load, as OIDs. */
+extern List *ingest_direct_load_leaves(const void *state);
 
 /* in direct_check.c */
 

@@ -32,6 +32,7 @@
 #include "access/heapam.h"
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
 #include "executor/executor.h"
@@ -76,6 +77,7 @@ typedef struct DirectLeaf
 	int			number;
 	ResultRelInfo *rri;
 	Relation	rel;
+	Relation	storage;		/* its rows go there: rel or a staging table */
 
 	/* what a row has to go through */
 	bool		same_layout;	/* the target's rows are the leaf's */
@@ -278,6 +280,8 @@ ingest_direct_part_begin(IngestDirectShared *shared, int process,
 	part->slot->tts_tableOid = RelationGetRelid(rel);
 	part->leaves = palloc0(shared->nleaves * sizeof(DirectLeaf *));
 	part->pages = ingest_pages_begin(shared->xid, shared->cid, meter);
+	if (shared->staged)
+		ingest_pages_stage(part->pages, shared->frozen);
 	part->chunks = ingest_chunk_attach(INGEST_DIRECT_AT(shared, IngestChunkQueue,
 														shared->queue),
 									   process,
@@ -383,7 +387,10 @@ open_leaf(IngestDirectPart *part, ResultRelInfo *rri)
 		ingest_index_wanted(part->indexer, leaf->number, leaf->rel);
 	leaf->keep_toasted = RelationIsLogicallyLogged(leaf->rel) &&
 		OidIsValid(leaf->rel->rd_rel->reltoastrelid);
-	leaf->writer = ingest_pages_open(part->pages, leaf->rel,
+	leaf->storage = leaf->rel;
+	if (shared->staged)
+		leaf->storage = table_open(leaf->shared->staging, RowExclusiveLock);
+	leaf->writer = ingest_pages_open(part->pages, leaf->storage,
 									 leaf->indexed ? pages_placed : NULL,
 									 leaf);
 	part->leaves[leaf->number] = leaf;
@@ -643,7 +650,7 @@ put_long_row(DirectLeaf *leaf, TupleTableSlot *slot, ItemPointer tid)
 	{
 		MemoryContext old = MemoryContextSwitchTo(part->context);
 
-		leaf->toaster = ingest_toast_begin(leaf->rel, part->pages);
+		leaf->toaster = ingest_toast_begin(leaf->storage, part->pages);
 		MemoryContextSwitchTo(old);
 	}
 	ingest_pages_put_tuple(leaf->writer,
@@ -826,7 +833,13 @@ void
 ingest_direct_part_end(IngestDirectPart *part)
 {
 	for (int i = 0; i < part->shared->nleaves; i++)
-		if (part->leaves[i] != NULL && part->leaves[i]->toaster != NULL)
-			ingest_toast_end(part->leaves[i]->toaster);
+	{
+		DirectLeaf *leaf = part->leaves[i];
+
+		if (leaf != NULL && leaf->toaster != NULL)
+			ingest_toast_end(leaf->toaster);
+		if (leaf != NULL && leaf->storage != leaf->rel)
+			table_close(leaf->storage, NoLock);
+	}
 	ingest_route_finish(part->route);
 }

@@ -32,6 +32,7 @@
 #include "catalog/catalog.h"
 #include "catalog/objectaddress.h"
 #include "commands/copy.h"
+#include "commands/tablecmds.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -175,6 +176,18 @@ ingest_load_open_target(Oid relid, LOCKMODE lockmode, List *columns)
 				 errhint("Use INSERT statements instead.")));
 
 	return rel;
+}
+
+void
+ingest_load_check_replace(Relation rel)
+{
+	AclResult	result = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),
+										   ACL_TRUNCATE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	CheckTableNotInUse(rel, "replace the rows of");
 }
 
 /*

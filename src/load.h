@@ -41,6 +41,12 @@ extern Relation ingest_load_open_target(Oid relid, LOCKMODE lockmode,
 										List *columns);
 
 /*
+ * Raise the error TRUNCATE raises for a table whose rows may not be replaced:
+ * no right to, or in use in this session.  The caller has opened it once.
+ */
+extern void ingest_load_check_replace(Relation rel);
+
+/*
  * Find the strategy that does a load asked for, and put it, with the options
  * to match, into the load and into the report.  With tell the user learns
  * about a strategy that had to be replaced.

@@ -62,6 +62,8 @@ ingest_load(PG_FUNCTION_ARGS)
 	load.strategy = ingest_strategy_lookup(options->strategy);
 
 	target = ingest_load_open_target(relid, RowExclusiveLock, options->columns);
+	if (options->mode == INGEST_MODE_REPLACE)
+		ingest_load_check_replace(target);
 	load.spec = ingest_input_resolve(target, source, options, 0, -1);
 	ingest_load_run(&load, options, target, true, &report);
 	report.source = source;

@@ -37,6 +37,11 @@ static void
 load_by_sessions(IngestLoad *load, IngestOptions *options, Relation target,
 				 bool tell, IngestReport *report)
 {
+	if (options->mode == INGEST_MODE_REPLACE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows can be replaced only in the transaction of the command"),
+				 errhint("Leave out the options about commits, and workers where the strategy is neither staged nor auto.")));
 	ingest_load_check_shared(target);
 	load->spec = ingest_input_share(target, load->spec, options, -1);
 	ingest_load_choose(load, target, tell, report);

@@ -36,31 +36,37 @@ typedef struct OptionDef
 	void		(*read) (IngestOptions *options, DefElem *def);
 } OptionDef;
 
+static void read_analyze(IngestOptions *options, DefElem *def);
 static void read_batch_rows(IngestOptions *options, DefElem *def);
 static void read_columns(IngestOptions *options, DefElem *def);
 static void read_commit_mode(IngestOptions *options, DefElem *def);
 static void read_commit_rows(IngestOptions *options, DefElem *def);
 static void read_index_mode(IngestOptions *options, DefElem *def);
+static void read_mode(IngestOptions *options, DefElem *def);
 static void read_split_bytes(IngestOptions *options, DefElem *def);
 static void read_strategy(IngestOptions *options, DefElem *def);
 static void read_workers(IngestOptions *options, DefElem *def);
 
 static const OptionDef option_table[] = {
+	{"analyze", read_analyze},
 	{"batch_rows", read_batch_rows},
 	{"columns", read_columns},
 	{"commit_mode", read_commit_mode},
 	{"commit_rows", read_commit_rows},
 	{"index_mode", read_index_mode},
+	{"mode", read_mode},
 	{"split_bytes", read_split_bytes},
 	{"strategy", read_strategy},
 	{"workers", read_workers},
 };
 
 /* The settings; each is the default of the option of its name in COPY. */
+static bool analyze_setting = true;
 static int	batch_rows_setting = INGEST_DEFAULT_BATCH_ROWS;
 static int	commit_mode_setting = INGEST_COMMIT_IMMEDIATE_WAIT;
 static int	commit_rows_setting = INGEST_COMMIT_ROWS_END;
 static int	index_mode_setting = INGEST_INDEX_AUTO;
+static int	mode_setting = INGEST_MODE_APPEND;
 static int	split_bytes_setting = INGEST_DEFAULT_SPLIT_BYTES;
 static int	workers_setting = 0;
 
@@ -81,6 +87,12 @@ static const struct config_enum_entry index_mode_values[] = {
 	{NULL, 0, false}
 };
 
+static const struct config_enum_entry mode_values[] = {
+	{"append", INGEST_MODE_APPEND, false},
+	{"replace", INGEST_MODE_REPLACE, false},
+	{NULL, 0, false}
+};
+
 /* Text put before the user's options to make a command of them. */
 #define COMMAND_PREFIX "COPY t FROM STDIN WITH ("
 
@@ -92,6 +104,12 @@ int			ingest_wait_sample_interval = 10;
 static void
 define_option_settings(void)
 {
+	DefineCustomBoolVariable("ingest_tools.analyze",
+							 "Collects statistics of a table whose rows COPY has replaced.",
+							 NULL,
+							 &analyze_setting,
+							 true,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("ingest_tools.batch_rows",
 							"Sets the number of rows of one INSERT statement where COPY is to use strategy insert_values.",
 							NULL,
@@ -115,6 +133,12 @@ define_option_settings(void)
 							 NULL,
 							 &index_mode_setting,
 							 INGEST_INDEX_AUTO, index_mode_values,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("ingest_tools.mode",
+							 "Sets whether COPY adds rows to those of the table or replaces them.",
+							 "Valid values are \"append\" and \"replace\".",
+							 &mode_setting,
+							 INGEST_MODE_APPEND, mode_values,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("ingest_tools.split_bytes",
 							"Sets the length at which an INSERT statement of strategy insert_values is cut.",
@@ -263,6 +287,18 @@ read_index_mode(IngestOptions *options, DefElem *def)
 	options->index_mode = ingest_index_mode_lookup(defGetString(def));
 }
 
+static void
+read_analyze(IngestOptions *options, DefElem *def)
+{
+	options->analyze = defGetBoolean(def);
+}
+
+static void
+read_mode(IngestOptions *options, DefElem *def)
+{
+	options->mode = lookup_name("mode", defGetString(def), mode_values);
+}
+
 /*
  * split_bytes: a size with an optional unit, or "none".
  */
@@ -398,6 +434,7 @@ ingest_options_parse(const char *text)
 	options->batch_rows = INGEST_DEFAULT_BATCH_ROWS;
 	options->split_bytes = INGEST_DEFAULT_SPLIT_BYTES;
 	options->commit_rows = INGEST_COMMIT_ROWS_END;
+	options->analyze = true;
 
 	foreach(lc, parse_option_list(text))
 	{
@@ -427,6 +464,8 @@ options_of_settings(void)
 	options->commit_rows = commit_rows_setting;
 	options->commit_mode = commit_mode_setting;
 	options->index_mode = index_mode_setting;
+	options->mode = mode_setting;
+	options->analyze = analyze_setting;
 	return options;
 }
 
@@ -559,11 +598,13 @@ ingest_options_text(const IngestOptions *options)
 	ListCell   *lc;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "strategy %s, workers %d, batch_rows %d, commit_mode %s, index_mode %s",
+	appendStringInfo(&buf, "strategy %s, workers %d, batch_rows %d, commit_mode %s, index_mode %s, mode %s, analyze %s",
 					 quote_literal_cstr(options->strategy), options->workers,
 					 options->batch_rows,
 					 ingest_commit_mode_name(options->commit_mode),
-					 ingest_index_mode_name(options->index_mode));
+					 ingest_index_mode_name(options->index_mode),
+					 mode_values[options->mode].name,
+					 options->analyze ? "true" : "false");
 
 	if (options->split_bytes == 0)
 		appendStringInfoString(&buf, ", split_bytes none");

@@ -39,6 +39,13 @@ typedef enum IngestIndexMode
 	INGEST_INDEX_REBUILD,
 } IngestIndexMode;
 
+/* What becomes of the rows that are there. */
+typedef enum IngestLoadMode
+{
+	INGEST_MODE_APPEND,
+	INGEST_MODE_REPLACE,
+} IngestLoadMode;
+
 /* Values of IngestOptions.commit_rows that are not a number of rows. */
 #define INGEST_COMMIT_ROWS_END		0	/* once, at the end */
 #define INGEST_COMMIT_ROWS_DYNAMIC	(-1)	/* at a dynamic interval */
@@ -70,6 +77,8 @@ typedef struct IngestOptions
 	int			commit_rows;	/* rows between commits, or the values above */
 	IngestCommitMode commit_mode;
 	IngestIndexMode index_mode;
+	IngestLoadMode mode;
+	bool		analyze;		/* statistics of what has been replaced */
 } IngestOptions;
 
 /* in options.c */

@@ -97,6 +97,18 @@ static const IngestStrategy strategy_table[] = {
 		.lock = "RowExclusiveLock",
 	},
 	{
+		.name = "staged",
+		.summary = "the table's rows replaced at once by those of new storage, filled in parallel without WAL",
+		.writer = &ingest_writer_staged,
+		.fallback = "direct",
+		.own_workers = true,
+		.replaces = true,
+		.default_commit_rows = INGEST_COMMIT_ROWS_END,
+		.fires_triggers = true,
+		.logged = true,
+		.lock = "ShareUpdateExclusiveLock, then AccessExclusiveLock",
+	},
+	{
 		.name = "auto",
 		.summary = "direct, copy or online, as table, source and options suggest; the report says why",
 		.own_workers = true,

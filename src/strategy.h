@@ -32,6 +32,8 @@ typedef struct IngestStrategy
 	/* starts its workers by itself, in the caller's transaction */
 	bool		own_workers;
 
+	bool		replaces;		/* can do mode replace */
+
 	/* commit_rows where none is asked for and the load may commit */
 	int			default_commit_rows;
 

@@ -145,8 +145,11 @@ open_toast_table(IngestToaster *toaster)
 											  RowExclusiveLock,
 											  &toaster->indexes,
 											  &toaster->nindexes);
+
+	/* the index of a staging table's is built when it is published */
 	toaster->writer = ingest_pages_open(toaster->pages, toaster->toastrel,
-										enter_chunks, toaster);
+										ingest_pages_staged(toaster->pages) ?
+										NULL : enter_chunks, toaster);
 	MemoryContextSwitchTo(old);
 }
 

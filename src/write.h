@@ -87,6 +87,9 @@ extern const IngestWriter ingest_writer_insert_values;
 /* in direct.c: whole pages, in parallel */
 extern const IngestWriter ingest_writer_direct;
 
+/* in staged.c: storage of its own, swapped for the table's */
+extern const IngestWriter ingest_writer_staged;
+
 /* in write_rows.c: our own row path */
 extern const IngestWriter ingest_writer_rows;
 

@@ -16,6 +16,9 @@
  * server does not log what comes later either, replaying our records would
  * put old pages over newer ones.
  *
+ * Nor are pages of a staging table, which is logged as a whole when it is
+ * published (publish.c).
+ *
  * Appending takes the extension lock for all pages of a batch at once.  The
  * new pages are zero and unlocked then, and another backend that looks for
  * space may come first and use one (hio.c tries a relation's last page when
@@ -75,6 +78,8 @@ struct IngestPages
 	CommandId	cid;
 	IngestMeter *meter;
 	MemoryContext context;
+	bool		staged;			/* see ingest_pages_stage() */
+	bool		frozen;
 
 	/* the buffers in use, and what is in them (see clean_ring()) */
 	BufferAccessStrategy strategy;
@@ -119,6 +124,19 @@ ingest_pages_begin(TransactionId xid, CommandId cid, IngestMeter *meter)
 		pages->ring = palloc0(pages->ring_size * sizeof(RingSlot));
 	}
 	return pages;
+}
+
+void
+ingest_pages_stage(IngestPages *pages, bool frozen)
+{
+	pages->staged = true;
+	pages->frozen = frozen;
+}
+
+bool
+ingest_pages_staged(const IngestPages *pages)
+{
+	return pages->staged;
 }
 
 IngestPageWriter *
@@ -228,7 +246,7 @@ fill_buffer(IngestPageWriter *writer, Page page, Buffer buffer)
 	START_CRIT_SECTION();
 	memcpy(BufferGetPage(buffer), page, BLCKSZ);
 	MarkBufferDirty(buffer);
-	if (RelationNeedsWAL(writer->rel))
+	if (RelationNeedsWAL(writer->rel) && !writer->pages->staged)
 		log_page(writer, buffer);
 	END_CRIT_SECTION();
 }
@@ -337,7 +355,9 @@ flush_writer(IngestPageWriter *writer)
 								blocks[npages - 1] + 1);
 	}
 	if (pages->meter)
-		ingest_meter_leave(pages->meter, RelationGetRelid(writer->rel));
+		ingest_meter_leave(pages->meter, pages->staged ?
+						   writer->rel->rd_rel->relrewrite :
+						   RelationGetRelid(writer->rel));
 
 	writer->npages = 0;
 	if (writer->placed)
@@ -401,6 +421,8 @@ add_page(IngestPageWriter *writer)
 	}
 	page = (Page) pages->free[--pages->nfree];
 	PageInit(page, BLCKSZ, 0);
+	if (pages->frozen)
+		PageSetAllVisible(page);
 	writer->batch[writer->npages++] = page;
 	return page;
 }
@@ -451,6 +473,8 @@ set_transaction(const IngestPages *pages, HeapTupleHeader header)
 {
 	header->t_infomask |= HEAP_XMAX_INVALID;
 	HeapTupleHeaderSetXmin(header, pages->xid);
+	if (pages->frozen)
+		HeapTupleHeaderSetXminFrozen(header);
 	HeapTupleHeaderSetCmin(header, pages->cid);
 	HeapTupleHeaderSetXmax(header, InvalidTransactionId);
 }

@@ -52,6 +52,15 @@ extern IngestPages *ingest_pages_begin(TransactionId xid, CommandId cid,
 									   IngestMeter *meter);
 
 /*
+ * From now on pages are those of storage that nobody sees before it has been
+ * logged as a whole: they are not logged.  With frozen their rows are seen by
+ * everybody then.  Their relation is a transient heap (relrewrite); the meter
+ * is told the relation that it will replace.
+ */
+extern void ingest_pages_stage(IngestPages *pages, bool frozen);
+extern bool ingest_pages_staged(const IngestPages *pages);
+
+/*
  * Write pages of a relation: heap access method, opened and locked by the
  * caller.  placed may be NULL.
  */

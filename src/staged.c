@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * staged.c
+ *		Strategy "staged": mode replace.
+ *
+ * The rows go to new storage of each leaf, by the machinery of "direct"
+ * (direct.c): the same processes, the same errors, but no WAL and no indexes.
+ * When all are there each leaf's storage is exchanged for the new one
+ * (publish.c).  A leaf that no row belongs to is empty afterwards: what the
+ * target holds is what the source holds.  Foreign keys of the new rows,
+ * statement triggers and statistics follow.
+ *
+ * What TRUNCATE refuses is refused.  So is what "direct" cannot do, whatever
+ * cares for the rows that go (triggers for DELETE and TRUNCATE), and logical
+ * decoding, which cannot read rows from images of pages.  Deferrable unique
+ * constraints are refused because an index build checks them at once.
+ *
+ * Locks: ShareUpdateExclusiveLock on each leaf from the start, so that two of
+ * these loads, or one and VACUUM or CREATE INDEX CONCURRENTLY, do not meet
+ * with the locks that publishing takes; readers and writers go on.  What they
+ * write until then is replaced, too.  AccessExclusiveLock on each leaf to
+ * publish.  The target of a partitioned table is locked as COPY locks it.
+ *
+ * IDENTIFICATION
+ *		src/staged.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/heap.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/tablecmds.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+#include "direct.h"
+#include "publish.h"
+#include "route.h"
+#include "write.h"
+
+/* Does a trigger of the user's wait for rows to go? */
+static bool
+has_delete_trigger(Relation rel)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if ((TRIGGER_FOR_DELETE(trigger->tgtype) ||
+			 TRIGGER_FOR_TRUNCATE(trigger->tgtype)) &&
+			!trigger->tgisinternal && ingest_route_trigger_enabled(trigger))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_deferrable_index(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		result |= !index->rd_index->indimmediate;
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return result;
+}
+
+/* Why the rows of one table cannot be replaced, or NULL. */
+static const char *
+check_table(Relation rel)
+{
+	if (has_delete_trigger(rel))
+		return gettext_noop("a table has a trigger on DELETE or TRUNCATE");
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return NULL;
+	if (RelationIsLogicallyLogged(rel))
+		return gettext_noop("rows must be fit for logical decoding");
+	if (has_deferrable_index(rel))
+		return gettext_noop("a unique or exclusion constraint is deferrable");
+	return NULL;
+}
+
+/*
+ * The target and all below it, OIDs, locked with ShareUpdateExclusiveLock but
+ * for the target of a partitioned table.
+ */
+static List *
+lock_tables(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return find_all_inheritors(RelationGetRelid(rel),
+								   ShareUpdateExclusiveLock, NULL);
+	LockRelation(rel, ShareUpdateExclusiveLock);
+	return list_make1_oid(RelationGetRelid(rel));
+}
+
+static const char *
+staged_unusable(Relation rel, const IngestOptions *options,
+				const IngestSourceSpec *spec)
+{
+	const char *reason;
+	List	   *tables;
+	ListCell   *lc;
+
+	if (options->mode != INGEST_MODE_REPLACE)
+		return gettext_noop("the rows are to be added to those of the table");
+
+	tables = lock_tables(rel);
+	reason = ingest_direct_unusable(rel, options, spec);
+	if (reason == NULL && heap_truncate_find_FKs(tables) != NIL)
+		reason = gettext_noop("a foreign key of another table references it");
+	foreach(lc, tables)
+	{
+		Relation	table;
+
+		if (reason != NULL)
+			break;
+		table = table_open(lfirst_oid(lc), NoLock);
+		reason = check_table(table);
+		table_close(table, NoLock);
+	}
+	return reason;
+}
+
+/*
+ * A staging table for a leaf, which nothing else in the session may use.  For
+ * the target itself ingest_load_check_replace() has seen to that.
+ */
+static Oid
+begin_leaf(Oid relid, bool is_target)
+{
+	if (!is_target)
+	{
+		Relation	rel = table_open(relid, NoLock);
+
+		CheckTableNotInUse(rel, "replace the rows of");
+		table_close(rel, NoLock);
+	}
+	return ingest_staging_create(relid);
+}
+
+static const IngestDirectStager stager = {
+	.begin = begin_leaf,
+	.publish = ingest_staging_swap,
+	.may_freeze = ingest_staging_may_freeze,
+};
+
+static void *
+staged_begin(IngestWriteTarget *target)
+{
+	return ingest_direct_begin(target, &stager);
+}
+
+static void
+staged_finish(IngestWriteTarget *target, void *state)
+{
+	ListCell   *lc;
+
+	ingest_direct_finish(target, state);
+	if (!target->options->analyze)
+		return;
+	foreach(lc, ingest_direct_load_leaves(state))
+		ingest_staging_analyze(lfirst_oid(lc));
+}
+
+const IngestWriter ingest_writer_staged = {
+	.name = "staged",
+	.needs_parser = true,
+	.unusable = staged_unusable,
+	.begin = staged_begin,
+	.write = ingest_direct_write,
+	.finish = staged_finish,
+};
