@@ -66,7 +66,6 @@ static int	batch_rows_setting = INGEST_DEFAULT_BATCH_ROWS;
 static int	commit_mode_setting = INGEST_COMMIT_IMMEDIATE_WAIT;
 static int	commit_rows_setting = INGEST_COMMIT_ROWS_END;
 static int	index_mode_setting = INGEST_INDEX_AUTO;
-static int	mode_setting = INGEST_MODE_APPEND;
 static int	split_bytes_setting = INGEST_DEFAULT_SPLIT_BYTES;
 static int	workers_setting = 0;
 
@@ -99,7 +98,8 @@ static const struct config_enum_entry mode_values[] = {
 int			ingest_wait_sample_interval = 10;
 
 /*
- * Define a setting for each option that makes sense for many tables.
+ * Define a setting for each option that makes sense for many tables.  "mode"
+ * has none: what takes rows away is to be said by the command itself.
  */
 static void
 define_option_settings(void)
@@ -133,12 +133,6 @@ define_option_settings(void)
 							 NULL,
 							 &index_mode_setting,
 							 INGEST_INDEX_AUTO, index_mode_values,
-							 PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomEnumVariable("ingest_tools.mode",
-							 "Sets whether COPY adds rows to those of the table or replaces them.",
-							 "Valid values are \"append\" and \"replace\".",
-							 &mode_setting,
-							 INGEST_MODE_APPEND, mode_values,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("ingest_tools.split_bytes",
 							"Sets the length at which an INSERT statement of strategy insert_values is cut.",
@@ -464,7 +458,7 @@ options_of_settings(void)
 	options->commit_rows = commit_rows_setting;
 	options->commit_mode = commit_mode_setting;
 	options->index_mode = index_mode_setting;
-	options->mode = mode_setting;
+	options->mode = INGEST_MODE_APPEND;
 	options->analyze = analyze_setting;
 	return options;
 }

@@ -30,6 +30,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "catalog/catalog.h"
 #include "catalog/heap.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
