@@ -88,11 +88,10 @@ poll_ok($node,
 	'a partition is replaced');
 is( $node->safe_psql(
 		'postgres', q{
-SELECT relation::regclass, mode FROM pg_locks l JOIN pg_stat_activity USING (pid)
+SELECT DISTINCT relation::regclass FROM pg_locks l JOIN pg_stat_activity USING (pid)
 WHERE application_name = 'loader' AND relation::regclass::text IN ('t', 't_1', 't_2')
-	AND mode NOT IN ('AccessShareLock', 'RowExclusiveLock')
-ORDER BY 1, 2}),
-	"t_2|AccessExclusiveLock\nt_2|ShareUpdateExclusiveLock",
+	AND mode NOT IN ('AccessShareLock', 'RowExclusiveLock')}),
+	't_2',
 	'only the partition is locked');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE id < 2000'),
 	1999, 'the others can be read through the parent');
