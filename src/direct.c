@@ -103,11 +103,12 @@ ingest_direct_define_settings(void)
 
 /*
  * COPY does not know the file's line ends before the end of the first record,
- * and takes them for CRs until then: an LF within quotes there does not count
- * as a line.  How many are these?  Passes over the record.
+ * and takes them for CRs until then: within quotes there an LF does not count
+ * as a line, and a CR does.  By how many lines is COPY behind one who knows
+ * that they are LFs?  Negative if it is ahead.  Passes over the record.
  */
 static int64
-count_uncounted_lines(IngestScan *scan)
+first_record_lag(IngestScan *scan)
 {
 	int64		line = ingest_scan_line(scan);
 	int64		lines = 0;
@@ -117,7 +118,7 @@ count_uncounted_lines(IngestScan *scan)
 		return 0;
 	for (size_t i = 0; i < piece.len; i++)
 		lines += piece.data[i] == '\n';
-	return Max(0, lines - (ingest_scan_line(scan) - line));
+	return lines - (ingest_scan_line(scan) - line);
 }
 
 /*
@@ -155,7 +156,7 @@ find_records(DirectLoad *load)
 	load->end = Max(load->end, load->start);
 	load->first_line = ingest_scan_line(scan);
 	if (load->start == 0 && load->eol == INGEST_CSV_EOL_NL)
-		load->first_line -= count_uncounted_lines(scan);
+		load->first_line -= first_record_lag(scan);
 	ingest_scan_finish(scan);
 	pfree(header.data);
 }
