@@ -122,6 +122,7 @@ receive_data(IngestClient *client)
 {
 	while (!client->eof)
 	{
+		CHECK_FOR_INTERRUPTS();
 		switch (receive_message(client))
 		{
 			case 'd':
