@@ -149,6 +149,20 @@ ExecGetRootToChildMap(ResultRelInfo *resultRelInfo, EState *estate)
 }
 #endif
 
+/* ExecCheckPermissions: from 16; before, ExecCheckRTPerms. */
+static inline bool
+ExecCheckPermissionsCompat(List *rangeTable, List *rteperminfos,
+						   bool ereport_on_violation)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExecCheckPermissions(rangeTable, rteperminfos,
+								ereport_on_violation);
+#else
+	(void) rteperminfos;
+	return ExecCheckRTPerms(rangeTable, ereport_on_violation);
+#endif
+}
+
 /* ExecInitRangeTable: permInfos from 16, unpruned_relids from 18. */
 static inline void
 ExecInitRangeTableCompat(EState *estate, List *rangeTable, List *permInfos,
@@ -367,6 +381,17 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	return pg_namespace_aclcheck(objectid, roleid, mode);
 }
 #endif
+
+/* Where a range table entry keeps the rights needed: apart from 16 on. */
+static inline AclMode *
+ParseNamespaceItemRequiredPerms(ParseNamespaceItem *nsitem)
+{
+#if PG_VERSION_NUM >= 160000
+	return &nsitem->p_perminfo->requiredPerms;
+#else
+	return &nsitem->p_rte->requiredPerms;
+#endif
+}
 
 /* Where a range table entry keeps the columns inserted: apart from 16 on. */
 static inline Bitmapset **

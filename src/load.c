@@ -40,7 +40,6 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "utils/acl.h"
 #include "utils/backend_progress.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -56,6 +55,7 @@
 #include "load_job.h"
 #include "message.h"
 #include "progress.h"
+#include "route.h"
 #include "session.h"
 #include "write.h"
 
@@ -133,30 +133,19 @@ check_target_kind(Relation rel)
 }
 
 /*
- * Check the right to INSERT: into the table, or into every column loaded.
+ * Check the right to INSERT: into the table, or into every column loaded.  As
+ * DoCopy() (copy.c) it goes through the executor's check, where extensions
+ * for mandatory access control and auditing have their hook.
  */
 static void
-check_target_permission(Relation rel, List *columns)
+check_target_permission(Relation rel, LOCKMODE lockmode, List *columns)
 {
-	Oid			relid = RelationGetRelid(rel);
-	AclResult	result = pg_class_aclcheck(relid, GetUserId(), ACL_INSERT);
-	List	   *attnums;
-	ListCell   *lc;
+	List	   *attnums = CopyGetAttnums(RelationGetDescr(rel), rel, columns);
+	ParseState *pstate = ingest_route_parsestate(rel, lockmode, attnums);
 
-	if (result == ACLCHECK_OK)
-		return;
-
-	attnums = CopyGetAttnums(RelationGetDescr(rel), rel, columns);
-	result = attnums != NIL ? ACLCHECK_OK : ACLCHECK_NO_PRIV;
-	foreach(lc, attnums)
-	{
-		if (pg_attribute_aclcheck(relid, lfirst_int(lc), GetUserId(),
-								  ACL_INSERT) != ACLCHECK_OK)
-			result = ACLCHECK_NO_PRIV;
-	}
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
+	ExecCheckPermissionsCompat(pstate->p_rtable, ParseStatePermInfos(pstate),
+							   true);
+	free_parsestate(pstate);
 }
 
 Relation
@@ -165,7 +154,7 @@ ingest_load_open_target(Oid relid, LOCKMODE lockmode, List *columns)
 	Relation	rel = table_open(relid, lockmode);
 
 	check_target_kind(rel);
-	check_target_permission(rel, columns);
+	check_target_permission(rel, lockmode, columns);
 
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,

@@ -48,15 +48,16 @@ struct IngestRoute
 };
 
 ParseState *
-ingest_route_parsestate(Relation target, List *attnums)
+ingest_route_parsestate(Relation target, LOCKMODE lockmode, List *attnums)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
 	Bitmapset **inserted;
 	ListCell   *lc;
 
-	nsitem = addRangeTableEntryForRelation(pstate, target, RowExclusiveLock,
-										   NULL, false, false);
+	nsitem = addRangeTableEntryForRelation(pstate, target, lockmode, NULL,
+										   false, false);
+	*ParseNamespaceItemRequiredPerms(nsitem) = ACL_INSERT;
 	inserted = ParseNamespaceItemInsertedCols(nsitem);
 	foreach(lc, attnums)
 		*inserted = bms_add_member(*inserted, lfirst_int(lc) -
@@ -70,7 +71,8 @@ ingest_route_parsestate(Relation target, List *attnums)
 static void
 init_range_table(EState *estate, Relation target, List *attnums)
 {
-	ParseState *pstate = ingest_route_parsestate(target, attnums);
+	ParseState *pstate = ingest_route_parsestate(target, RowExclusiveLock,
+												 attnums);
 
 	ExecInitRangeTableCompat(estate, pstate->p_rtable,
 							 ParseStatePermInfos(pstate),

@@ -38,10 +38,11 @@ extern IngestRoute *ingest_route_begin(Relation target, List *attnums,
 									   bool indexes);
 
 /*
- * A parse state that knows the target alone, with attnums as the columns that
- * are inserted, as DoCopy() makes one.
+ * A parse state that knows the target alone, which is locked with lockmode,
+ * with attnums as the columns that are inserted, as DoCopy() makes one.
  */
-extern ParseState *ingest_route_parsestate(Relation target, List *attnums);
+extern ParseState *ingest_route_parsestate(Relation target, LOCKMODE lockmode,
+										   List *attnums);
 
 extern EState *ingest_route_estate(const IngestRoute *route);
 extern ResultRelInfo *ingest_route_target(const IngestRoute *route);

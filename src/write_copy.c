@@ -354,7 +354,8 @@ copy_write(IngestWriteTarget *target, void *arg, int64 max_rows)
 	CopyWriteState *state = (CopyWriteState *) arg;
 	List	   *attnums = CopyGetAttnums(RelationGetDescr(state->rel), state->rel,
 										 target->options->columns);
-	ParseState *pstate = ingest_route_parsestate(state->rel, attnums);
+	ParseState *pstate = ingest_route_parsestate(state->rel, RowExclusiveLock,
+												 attnums);
 	uint64		processed;
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_WRITE);
