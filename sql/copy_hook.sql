@@ -121,6 +121,13 @@ ROLLBACK TO s;
 COMMIT;
 SELECT * FROM copy_hook_t ORDER BY id;
 
+-- a SECURITY DEFINER function does what it says, whatever its caller has set
+ALTER FUNCTION copy_hook_f SECURITY DEFINER;
+DELETE FROM copy_hook_t WHERE id < 3;
+SELECT rows FROM copy_hook_last();
+SELECT copy_hook_f(:'two_rows');
+SELECT rows AS still FROM copy_hook_last();
+
 -- errors are COPY's; the connection goes on
 COPY copy_hook_t FROM STDIN (FORMAT csv);
 70,seventy

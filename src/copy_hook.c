@@ -4,10 +4,11 @@
  *		COPY ... FROM, done by a strategy of ours.
  *
  * A ProcessUtility hook takes a COPY ... FROM that names one of our options,
- * and every one where the setting ingest_tools.strategy is not "off".  All
- * other commands go down the chain of hooks as they came, and so does a COPY
- * that only the server's own COPY can do, without our options; it comes back
- * as whatever COPY makes of it, error or rows.
+ * and every one where the setting ingest_tools.strategy is not "off", but in
+ * SECURITY DEFINER functions.  All other commands go down the chain of hooks
+ * as they came, and so does a COPY that only the server's own COPY can do,
+ * without our options; it comes back as whatever COPY makes of it, error or
+ * rows.  A COPY that was taken is not seen by hooks further down.
  *
  * Checks that are not ours are the server's or come in its order (DoCopy() in
  * commands/copy.c), so that a command that fails does so as it would there.
@@ -71,6 +72,10 @@ typedef struct CopyCommand
 
 /*
  * May the command be one for us?
+ *
+ * A SECURITY DEFINER function is not to do something else than it says because
+ * of its caller's settings: a load in sessions of its own would stay when the
+ * function undoes what it has done.
  */
 static bool
 is_taken(const PlannedStmt *pstmt)
@@ -78,7 +83,7 @@ is_taken(const PlannedStmt *pstmt)
 	const CopyStmt *stmt = (const CopyStmt *) pstmt->utilityStmt;
 
 	return IsA(stmt, CopyStmt) && stmt->is_from && stmt->relation != NULL &&
-		(strategy_setting != STRATEGY_OFF ||
+		((strategy_setting != STRATEGY_OFF && !InLocalUserIdChange()) ||
 		 ingest_options_any_own(stmt->options));
 }
 
