@@ -375,28 +375,45 @@ ingest_report_tuple(const IngestReport *report, TupleDesc tupdesc)
 }
 
 /*
- * Add a report to ingest_history, whose other columns have defaults.
+ * Add a report to ingest_history, whose other columns have defaults.  Each
+ * column is a parameter of its own: of a row as a whole the planner would make
+ * a copy for each of its columns, and a report of many relations is large.
  */
 static void
-append_history(Oid nspoid, const char *function, Datum report,
+append_history(Oid nspoid, const char *function, HeapTuple report,
 			   TupleDesc tupdesc)
 {
-	Oid			types[2] = {TEXTOID, tupdesc->tdtypeid};
-	Datum		values[2] = {CStringGetTextDatum(function), report};
+	Oid			types[REPORT_NCOLS + 1] = {TEXTOID};
+	Datum		values[REPORT_NCOLS + 1] = {CStringGetTextDatum(function)};
+	bool		isnull[REPORT_NCOLS + 1] = {false};
+	char		nulls[REPORT_NCOLS + 1];
 	StringInfoData sql;
 
+	Assert(tupdesc->natts == REPORT_NCOLS);
+	heap_deform_tuple(report, tupdesc, &values[1], &isnull[1]);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "INSERT INTO %s (function",
 					 quote_qualified_identifier(get_namespace_name(nspoid),
 												"ingest_history"));
-	for (int i = 0; i < tupdesc->natts; i++)
+	for (int i = 0; i < REPORT_NCOLS; i++)
+	{
+		types[i + 1] = TupleDescAttr(tupdesc, i)->atttypid;
 		appendStringInfo(&sql, ", %s",
 						 quote_identifier(NameStr(TupleDescAttr(tupdesc, i)->attname)));
-	appendStringInfoString(&sql, ") SELECT $1, ($2).*");
+	}
+	appendStringInfoString(&sql, ") VALUES ($1");
+	for (int i = 0; i <= REPORT_NCOLS; i++)
+	{
+		nulls[i] = isnull[i] ? 'n' : ' ';
+		if (i > 0)
+			appendStringInfo(&sql, ", $%d", i + 1);
+	}
+	appendStringInfoChar(&sql, ')');
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute_with_args(sql.data, 2, types, values, NULL, false, 0) != SPI_OK_INSERT)
+	if (SPI_execute_with_args(sql.data, REPORT_NCOLS + 1, types, values,
+							  nulls, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not add to ingest_history");
 	SPI_finish();
 }
@@ -413,8 +430,7 @@ ingest_report_remember(Oid nspoid, const char *function, HeapTuple tuple,
 		heap_freetuple(last_report);
 	last_report = copy;
 
-	append_history(nspoid, function, heap_copy_tuple_as_datum(tuple, tupdesc),
-				   tupdesc);
+	append_history(nspoid, function, tuple, tupdesc);
 }
 
 void
