@@ -18,6 +18,7 @@
 # - which duplicate key is named, and in which line.  An error that COPY would have
 #   come to after its duplicate key may be met before.
 # - which missing key of which foreign key is named.
+# - how many bytes behind one that begins no character are named.
 #
 # A server that crashes or a load that takes five minutes is a failure.
 
@@ -268,7 +269,12 @@ sub make_options
 	}
 	my $all = $version >= 170000 && chance(0.05);
 	push @options, 'FORCE_NOT_NULL ' . ($all ? '*' : '(' . join(', ', some(@$columns)) . ')') if chance(0.15);
-	push @options, 'FORCE_NULL ' . ($all ? '*' : '(' . join(', ', some(@$columns)) . ')') if chance(0.15);
+	if (chance(0.2))
+	{
+		my @forced = $all ? @$columns : some(@$columns);
+		$csv{force_null}{$_} = 1 for @forced;
+		push @options, 'FORCE_NULL ' . ($all ? '*' : '(' . join(', ', @forced) . ')');
+	}
 	if ($version >= 160000 && chance(0.2))
 	{
 		$csv{default} = pick('DEF', 'x', '\\D', '7');
@@ -336,24 +342,25 @@ sub make_file
 		$file .= join($csv{delimiter}, map { $style == 2 ? quoted($_) : $_ } @header) . $end;
 	}
 	my @good = map { good_row($columns, $type, $style) } 1 .. number(1, 20);
+	my $bad = chance(0.6) ? 0 : 0.01;
 	for my $row (1 .. $rows)
 	{
 		my $r = rand();
-		$file .= '\\.' . pick('', ' ', "\r") . $end if $r < 0.002;
-		if ($r < 0.99)
+		$file .= '\\.' . pick('', ' ', "\r") . $end if $r < $bad / 5;
+		if ($r < 1 - $bad)
 		{
 			my $fields = pick(@good)->();
 			$file .= join $csv{delimiter}, @$fields;
 		}
-		elsif ($r < 0.995)
+		elsif ($r < 1 - $bad / 2)
 		{
 			$file .= join $csv{delimiter}, map { field($type->{$_}, $style) } @$columns;
 		}
-		elsif ($r < 0.998)
+		elsif ($r < 1 - $bad / 5)
 		{
 			$file .= join $csv{delimiter}, map { word() } 1 .. number(0, @$columns + 2);
 		}
-		$file .= chance(0.998) ? $end : pick("\n", "\r", "\r\n") if $row < $rows || chance(0.8);
+		$file .= !chance($bad / 5) ? $end : pick("\n", "\r", "\r\n") if $row < $rows || chance(0.8);
 	}
 	return mutated($file);
 }
@@ -363,7 +370,7 @@ sub make_file
 sub good_row
 {
 	my ($columns, $type, $style) = @_;
-	my @fields = map { good_field($type->{$_}, $style) } @$columns;
+	my @fields = map { good_field($_, $type->{$_}, $style) } @$columns;
 	return sub {
 		return [ map { ref $_ ? $_->() : $_ } @fields ];
 	};
@@ -383,7 +390,10 @@ my %good = (
 
 sub good_field
 {
-	my ($type, $style) = @_;
+	my ($name, $type, $style) = @_;
+	return $csv{null} if chance(0.05);
+	return quoted($csv{null}) if $csv{force_null}{$name} && chance(0.3);
+	return $csv{default} if defined $csv{default} && chance(0.1);
 	if ($type eq 'int')
 	{
 		my $max = pick(9, 99, 1000000);
@@ -398,12 +408,12 @@ sub good_field
 	return $text;
 }
 
-# Half of the files get some damage.
+# Some files get some damage.
 sub mutated
 {
 	my ($file) = @_;
 
-	for (1 .. (chance(0.5) ? 0 : number(1, 3)))
+	for (1 .. (chance(0.65) ? 0 : number(1, 3)))
 	{
 		my $at = int rand(length($file) + 1);
 		my $r = rand();
@@ -535,6 +545,7 @@ sub result
 	if ($load =~ /(?:ERROR|FATAL|PANIC):  (\w{5}): (.*?)\n(?=\w+:  |psql:|\z)/s)
 	{
 		@result{qw(state message)} = ($1, $2);
+		$result{message} =~ s{(for encoding ".*?"): .*}{$1}s if $result{state} eq '22021';
 		$result{message} =~ s{\nLINE \d+: .*}{}s;
 		$result{line} = $1 if $load =~ /^(?:CONTEXT:  |)COPY \w+, line (\d+)/m;
 	}
