@@ -525,6 +525,8 @@ has_marker(IngestChunks *chunks)
 		pos += done;
 		if (status != INGEST_CSV_MORE)
 			break;
+		/* nobody has looked at the bytes that come */
+		chunks->plain_ascii = false;
 		read_up_to(chunks, chunks->buf_start + 2 * chunks->buf_len);
 	}
 	return false;
