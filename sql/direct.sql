@@ -102,5 +102,16 @@ SELECT rows_loaded FROM ingest_load('direct_apart', :'apart',
 TABLE direct_apart EXCEPT ALL TABLE direct_apart_copy;
 DROP TABLE direct_apart, direct_apart_copy;
 
+-- bytes that are no text, read ahead of a chunk's end in search of an end-of-data marker
+\set bad :abs_builddir '/results/direct_bad.csv'
+\set write 'printf ''a\\nt\\n\\\\x\\nt\\n\\360\\237\\nt\\\\\\\\nz\\n'' > ' :bad
+COPY (SELECT) TO PROGRAM :'write';
+CREATE TABLE direct_bad (t text);
+SET ingest_tools.chunk_size = 1;
+COPY direct_bad FROM :'bad' (FORMAT csv, QUOTE E'\\');
+SELECT ingest_load('direct_bad', :'bad', $$format csv, quote E'\\', strategy direct$$);
+SELECT ingest_load('direct_bad', :'bad', $$format csv, quote E'\\', strategy direct, workers 2$$);
+DROP TABLE direct_bad;
+
 DROP FUNCTION direct_check;
 DROP TABLE direct_t, direct_expected;
