@@ -173,11 +173,11 @@ lookup_index_mode(const char *name)
 }
 
 /*
- * The strategies asked for; by default all of them, but for "auto", which
- * would be one of the others once more.
+ * The strategies asked for; by default all that can do what the option "mode"
+ * says, but for "auto", which would be one of the others once more.
  */
 static const IngestStrategy **
-get_strategies(FunctionCallInfo fcinfo, int *n)
+get_strategies(FunctionCallInfo fcinfo, const IngestOptions *options, int *n)
 {
 	ArrayArg	array = get_array(fcinfo, ARG_STRATEGIES, TEXTOID);
 	const IngestStrategy **result;
@@ -187,8 +187,11 @@ get_strategies(FunctionCallInfo fcinfo, int *n)
 	*n = 0;
 	for (int i = 0; array.n == 0 && i < ingest_strategy_count(); i++)
 	{
-		if (ingest_strategy_get(i)->writer != NULL)
-			result[(*n)++] = ingest_strategy_get(i);
+		const IngestStrategy *strategy = ingest_strategy_get(i);
+
+		if (strategy->writer != NULL &&
+			strategy->replaces == (options->mode == INGEST_MODE_REPLACE))
+			result[(*n)++] = strategy;
 	}
 	for (int i = 0; i < array.n; i++)
 	{
@@ -234,7 +237,8 @@ build_runs(FunctionCallInfo fcinfo, IngestBenchPlan *plan)
 				nmodes,
 				nindexes,
 				ncommits;
-	const IngestStrategy **strategies = get_strategies(fcinfo, &nstrategies);
+	const IngestStrategy **strategies = get_strategies(fcinfo, options,
+															   &nstrategies);
 	int		   *batches = get_int_array(fcinfo, ARG_BATCH_ROWS,
 										options->batch_rows, 1,
 										INGEST_MAX_BATCH_ROWS, &nbatches);
