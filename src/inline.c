@@ -171,11 +171,14 @@ stored_length(const Profile *profile, struct varlena *value)
 	if (VARATT_IS_EXTERNAL_ONDISK(value))
 	{
 		struct varatt_external pointer;
+		int64		length;
 
 		VARATT_EXTERNAL_GET_POINTER(pointer, value);
-		if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) ||
-			storage != TYPSTORAGE_EXTERNAL)
-			return (int64) VARATT_EXTERNAL_GET_EXTSIZE(pointer) + VARHDRSZ;
+		length = VARATT_EXTERNAL_GET_EXTSIZE(pointer) + VARHDRSZ;
+
+		/* VARATT_EXTERNAL_IS_COMPRESSED() compares signed with unsigned. */
+		if (length < pointer.va_rawsize || storage != TYPSTORAGE_EXTERNAL)
+			return length;
 		value = detoast_external_attr(value);
 	}
 
