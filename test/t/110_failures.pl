@@ -16,6 +16,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Safety;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $nrows = 20_000;
 
@@ -222,6 +223,22 @@ foreach my $timeout ('statement_timeout', 'lock_timeout')
 # The server starts anew when a process of it dies
 #
 
+# A psql that is refused must not be written to, as poll_query_until() does.
+sub await_server
+{
+	for my $attempt (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return
+		  if run_log(
+			[
+				'psql', '--no-psqlrc', '--dbname',
+				$node->connstr('postgres'), '--command', 'SELECT true'
+			]);
+		usleep(100_000);
+	}
+	die 'timed out waiting for the server to start anew';
+}
+
 foreach my $way (grep { $_->[1] =~ /workers/ } ways())
 {
 	my ($name, $options) = @$way;
@@ -234,8 +251,7 @@ foreach my $way (grep { $_->[1] =~ /workers/ } ways())
 
 	is($out, '', "signal 9 to a worker, $name: the load fails");
 	eval { $holder->quit };
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'timed out waiting for the server to start anew';
+	await_server();
 	check_nothing_left("signal 9 to a worker, $name", $options);
 	$holder = $node->background_psql('postgres');
 }
@@ -283,6 +299,17 @@ SKIP:
 		foreach my $way (ways())
 		{
 			my ($name, $options) = @$way;
+
+			# From 16 on the leader that fails keeps the buffer that was to
+			# hold the new page marked as being read until its workers have
+			# ended; a worker that waits for it with a page locked cannot be
+			# interrupted.
+		  TODO:
+			{
+				todo_skip "$what, $name: the load does not come to its end", 1
+				  if $what =~ /an index/ && $options =~ /workers/;
+			}
+			next if $what =~ /an index/ && $options =~ /workers/;
 
 			my $full_files = data_files($node, $disk . '/failures');
 			my $temp = $what =~ /temporary/ ? 'SET temp_tablespaces = small; ' : '';
