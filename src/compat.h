@@ -26,10 +26,17 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/tupdesc.h"
+#include "access/visibilitymap.h"
 #include "access/xlog.h"
 #include "access/xlogreader.h"
+#if PG_VERSION_NUM >= 190000
+#include "commands/repack.h"
+#else
+#include "commands/cluster.h"
+#endif
 #include "commands/copy.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/index.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "common/relpath.h"
@@ -722,6 +729,27 @@ ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
 #endif
 }
 
+/* finish_heap_swap: reindex from 19. */
+static inline void
+finish_heap_swapCompat(Oid old_heap, Oid new_heap, bool is_system_catalog,
+					   bool swap_toast_by_content, bool check_constraints,
+					   bool is_internal, bool reindex,
+					   TransactionId frozen_xid, MultiXactId cutoff_multi,
+					   char new_persistence)
+{
+#if PG_VERSION_NUM >= 190000
+	finish_heap_swap(old_heap, new_heap, is_system_catalog,
+					 swap_toast_by_content, check_constraints, is_internal,
+					 reindex, frozen_xid, cutoff_multi, new_persistence);
+#else
+	Assert(reindex);
+	(void) reindex;
+	finish_heap_swap(old_heap, new_heap, is_system_catalog,
+					 swap_toast_by_content, check_constraints, is_internal,
+					 frozen_xid, cutoff_multi, new_persistence);
+#endif
+}
+
 /* get_extension_schema: from 16. */
 #if PG_VERSION_NUM < 160000
 static inline Oid
@@ -744,6 +772,19 @@ get_extension_schema(Oid extension)
 	return result;
 }
 #endif
+
+/* index_build: progress from 19. */
+static inline void
+index_buildCompat(Relation heap, Relation index, IndexInfo *info,
+				  bool isreindex, bool parallel, bool progress)
+{
+#if PG_VERSION_NUM >= 190000
+	index_build(heap, index, info, isreindex, parallel, progress);
+#else
+	(void) progress;
+	index_build(heap, index, info, isreindex, parallel);
+#endif
+}
 
 /* index_insert_cleanup: from 17. */
 #if PG_VERSION_NUM < 170000
@@ -831,6 +872,29 @@ ingest_has_generated(const TupleConstr *constr)
 	return constr->has_generated_stored || constr->has_generated_virtual;
 #else
 	return constr->has_generated_stored;
+#endif
+}
+
+/*
+ * Enter a page whose rows are all frozen into the visibility map: by a
+ * function that logs it, until 18.  From 19 on pages are left as they are for
+ * the first VACUUM, and so are the rows.
+ */
+#define INGEST_FREEZES_STAGED	(PG_VERSION_NUM < 190000)
+
+static inline void
+ingest_visibilitymap_freeze(Relation rel, BlockNumber block, Buffer buffer,
+							Buffer map)
+{
+#if PG_VERSION_NUM < 190000
+	visibilitymap_set(rel, block, buffer, InvalidXLogRecPtr, map,
+					  InvalidTransactionId,
+					  VISIBILITYMAP_ALL_VISIBLE | VISIBILITYMAP_ALL_FROZEN);
+#else
+	(void) rel;
+	(void) block;
+	(void) buffer;
+	(void) map;
 #endif
 }
 

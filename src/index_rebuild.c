@@ -177,7 +177,7 @@ ingest_index_build_from_keys(IngestIndexTarget *target,
 	heap->rd_tableam = &feeding;
 	PG_TRY();
 	{
-		index_build(heap, index, target->info, true, false);
+		index_buildCompat(heap, index, target->info, true, false, true);
 	}
 	PG_CATCH();
 	{

@@ -40,7 +40,6 @@
 #include "access/visibilitymap.h"
 #include "access/xloginsert.h"
 #include "catalog/index.h"
-#include "commands/cluster.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -74,7 +73,8 @@ ingest_staging_may_freeze(void)
 {
 	/* it would count as a registered one */
 	InvalidateCatalogSnapshot();
-	return ThereAreNoPriorRegisteredSnapshots() && ThereAreNoReadyPortals();
+	return INGEST_FREEZES_STAGED && ThereAreNoPriorRegisteredSnapshots() &&
+		ThereAreNoReadyPortals();
 }
 
 /*
@@ -95,10 +95,7 @@ set_visibility_map(Relation rel)
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		/* one that has been added and not been filled is not */
 		if (PageIsAllVisible(BufferGetPage(buffer)))
-			visibilitymap_set(rel, block, buffer, InvalidXLogRecPtr, map,
-							  InvalidTransactionId,
-							  VISIBILITYMAP_ALL_VISIBLE |
-							  VISIBILITYMAP_ALL_FROZEN);
+			ingest_visibilitymap_freeze(rel, block, buffer, map);
 		UnlockReleaseBuffer(buffer);
 	}
 	if (BufferIsValid(map))
@@ -151,8 +148,8 @@ ingest_staging_swap(Oid relid, Oid staging, bool frozen)
 	CheckTableForSerializableConflictIn(rel);
 	pgstat_count_truncate(rel);
 	table_close(rel, NoLock);
-	finish_heap_swap(relid, staging, false, false, true, true,
-					 RecentXmin, ReadNextMultiXactId(), persistence);
+	finish_heap_swapCompat(relid, staging, false, false, true, true, true,
+						   RecentXmin, ReadNextMultiXactId(), persistence);
 }
 
 void
