@@ -173,12 +173,15 @@ source_bytes(const IngestSourceSpec *spec)
 	return Max(0, (int64) st.st_size - spec->start);
 }
 
-/* The writer's reason, through the strategy's name. */
+/*
+ * Why a strategy cannot do a load, or NULL.
+ */
 static const char *
-why_not(const char *name, Relation rel, const IngestOptions *options,
-		const IngestSourceSpec *spec)
+get_obstacle(const IngestStrategy *strategy, Relation rel,
+			 const IngestOptions *options, const IngestSourceSpec *spec)
 {
-	return ingest_strategy_lookup(name)->writer->unusable(rel, options, spec);
+	return strategy->writer->unusable == NULL ? NULL :
+		strategy->writer->unusable(rel, options, spec);
 }
 
 static void
@@ -186,8 +189,10 @@ find_facts(Relation rel, const IngestOptions *options,
 		   const IngestSourceSpec *spec, AutoFacts *facts)
 {
 	facts->options = options;
-	facts->not_direct = why_not("direct", rel, options, spec);
-	facts->not_online = why_not("online", rel, options, spec);
+	facts->not_direct = get_obstacle(ingest_strategy_lookup("direct"), rel,
+									 options, spec);
+	facts->not_online = get_obstacle(ingest_strategy_lookup("online"), rel,
+									 options, spec);
 	facts->bytes = source_bytes(spec);
 
 	/* a row is about as wide in the file as it is in the table */
@@ -234,17 +239,6 @@ choose_auto(Relation rel, const IngestOptions *options,
  * Fallback
  * ------------------------------------------------------------------------
  */
-
-/*
- * Why a strategy cannot do a load, or NULL.
- */
-static const char *
-get_obstacle(const IngestStrategy *strategy, Relation rel,
-			 const IngestOptions *options, const IngestSourceSpec *spec)
-{
-	return strategy->writer->unusable == NULL ? NULL :
-		strategy->writer->unusable(rel, options, spec);
-}
 
 /*
  * Go from the strategy asked for to the first one that can do the load.

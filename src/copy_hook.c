@@ -63,6 +63,7 @@ typedef struct CopyCommand
 	bool		named;			/* the command names the strategy */
 	Relation	rel;
 	IngestSourceSpec *spec;
+	bool		spool;			/* the client's data goes to a file first */
 } CopyCommand;
 
 /* ------------------------------------------------------------------------
@@ -188,9 +189,10 @@ static bool
 leave_to_server(CopyCommand *command, ParseState *pstate)
 {
 	IngestOptions *options = command->options;
+	const IngestStrategy *copy = ingest_strategy_lookup("copy");
 	IngestChoice choice;
 
-	choice.strategy = ingest_strategy_lookup("copy");
+	choice.strategy = copy;
 	choice.reason = only_server(command->stmt, command->rel);
 	if (choice.reason != NULL)
 	{
@@ -203,11 +205,13 @@ leave_to_server(CopyCommand *command, ParseState *pstate)
 	ingest_options_process_copy(options, pstate);
 	if (ingest_load_needs_sessions(options, command->strategy))
 		return false;
-	if (command->spec->kind == INGEST_SOURCE_CLIENT && wants_file(command))
+	command->spool = command->spec->kind == INGEST_SOURCE_CLIENT &&
+		wants_file(command);
+	if (command->spool)
 		return false;
 	ingest_choose(command->strategy, command->rel, options, command->spec,
 				  &choice);
-	if (strcmp(choice.strategy->name, "copy") != 0)
+	if (choice.strategy != copy)
 		return false;
 	if (command->named)
 		ingest_choose_tell(command->strategy, command->rel, options,
@@ -231,7 +235,7 @@ load(CopyCommand *command)
 	table_close(ingest_load_open_target(RelationGetRelid(command->rel),
 										RowExclusiveLock, options->columns),
 				NoLock);
-	if (command->spec->kind == INGEST_SOURCE_CLIENT && wants_file(command))
+	if (command->spool)
 		command->spec = ingest_input_share(command->rel, command->spec,
 										   options, -1);
 
@@ -281,6 +285,7 @@ take_copy(PlannedStmt *pstmt, const char *query_string,
 	command.options = ingest_options_read_command(command.stmt);
 	command.strategy = asked_strategy(&command);
 	command.spec = make_spec(command.stmt);
+	command.spool = false;
 
 	ingest_source_check_permission(command.spec);
 	command.rel = table_openrv(command.stmt->relation, RowExclusiveLock);

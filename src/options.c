@@ -382,24 +382,47 @@ parse_option_list(const char *text)
 }
 
 /*
- * If def is one of our options read it and return true.
+ * Position of an option of ours in option_table, -1 if it is none.  In a
+ * command the columns follow the table's name, so "columns" is none there.
  */
-static bool
-read_own_option(IngestOptions *options, DefElem *def, bool *seen)
+static int
+find_own_option(const char *name, bool in_command)
 {
 	for (size_t i = 0; i < lengthof(option_table); i++)
 	{
-		if (strcmp(def->defname, option_table[i].name) != 0)
+		if (strcmp(name, option_table[i].name) == 0)
+			return in_command && option_table[i].read == read_columns ?
+				-1 : (int) i;
+	}
+	return -1;
+}
+
+/*
+ * Read the options of ours in a list, and put the others into copy_list.
+ */
+static void
+read_option_list(IngestOptions *options, List *defs, bool in_command)
+{
+	bool		seen[lengthof(option_table)] = {false};
+	ListCell   *lc;
+
+	foreach(lc, defs)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+		int			i = find_own_option(def->defname, in_command);
+
+		if (i < 0)
+		{
+			options->copy_list = lappend(options->copy_list, def);
 			continue;
+		}
 		if (seen[i])
 			errorConflictingDefElem(def, NULL);
 		seen[i] = true;
 		option_table[i].read(options, def);
 		options->own_given = lappend(options->own_given,
 									 unconstify(char *, option_table[i].name));
-		return true;
 	}
-	return false;
 }
 
 /*
@@ -420,8 +443,6 @@ IngestOptions *
 ingest_options_parse(const char *text)
 {
 	IngestOptions *options = palloc0_object(IngestOptions);
-	bool		seen[lengthof(option_table)] = {false};
-	ListCell   *lc;
 
 	options->strategy = "copy";
 	options->workers = 1;
@@ -430,13 +451,7 @@ ingest_options_parse(const char *text)
 	options->commit_rows = INGEST_COMMIT_ROWS_END;
 	options->analyze = true;
 
-	foreach(lc, parse_option_list(text))
-	{
-		DefElem    *def = lfirst_node(DefElem, lc);
-
-		if (!read_own_option(options, def, seen))
-			options->copy_list = lappend(options->copy_list, def);
-	}
+	read_option_list(options, parse_option_list(text), false);
 	ingest_options_process_copy(options, NULL);
 
 	return options;
@@ -467,18 +482,8 @@ IngestOptions *
 ingest_options_read_command(const CopyStmt *stmt)
 {
 	IngestOptions *options = options_of_settings();
-	bool		seen[lengthof(option_table)] = {false};
-	ListCell   *lc;
 
-	foreach(lc, stmt->options)
-	{
-		DefElem    *def = lfirst_node(DefElem, lc);
-
-		/* in the command the columns follow the table's name */
-		if (strcmp(def->defname, "columns") == 0 ||
-			!read_own_option(options, def, seen))
-			options->copy_list = lappend(options->copy_list, def);
-	}
+	read_option_list(options, stmt->options, true);
 	options->columns = stmt->attlist;
 	return options;
 }
@@ -490,14 +495,8 @@ ingest_options_any_own(List *options)
 
 	foreach(lc, options)
 	{
-		DefElem    *def = lfirst_node(DefElem, lc);
-
-		for (size_t i = 0; i < lengthof(option_table); i++)
-		{
-			if (strcmp(def->defname, option_table[i].name) == 0 &&
-				option_table[i].read != read_columns)
-				return true;
-		}
+		if (find_own_option(lfirst_node(DefElem, lc)->defname, true) >= 0)
+			return true;
 	}
 	return false;
 }

@@ -180,11 +180,6 @@ ingest_route_convert(IngestRoute *route, ResultRelInfo *leaf,
 	return slot;
 }
 
-/*
- * Close everything and free the route.  The relations stay locked.
- *
- * The caller has dropped its own slots and has handled the queued triggers.
- */
 /* As TriggerEnabled() in commands/trigger.c. */
 bool
 ingest_route_trigger_enabled(const Trigger *trigger)
@@ -196,6 +191,11 @@ ingest_route_trigger_enabled(const Trigger *trigger)
 		trigger->tgenabled == TRIGGER_FIRES_ON_ORIGIN;
 }
 
+/*
+ * Close everything and free the route.  The relations stay locked.
+ *
+ * The caller has dropped its own slots and has handled the queued triggers.
+ */
 void
 ingest_route_finish(IngestRoute *route)
 {

@@ -146,21 +146,6 @@ foreach my $bad (sort keys %bad)
 
 my $holder = $node->background_psql('postgres');
 
-# Start a load that stands at the gate.
-sub start_held
-{
-	my ($sql) = @_;
-
-	$holder->query_safe('SELECT pg_advisory_lock(1)');
-	my $loader = start_psql($node, $sql);
-
-	$node->poll_query_until(
-		'postgres', q{
-SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'advisory')})
-	  or die 'timed out waiting for a load to reach the gate';
-	return $loader;
-}
-
 my $leader_sql =
   q{SELECT pid FROM pg_stat_activity WHERE application_name = 'loader' AND backend_type = 'client backend'};
 my $waiting_sql = q{SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'};
@@ -185,7 +170,7 @@ foreach my $end (sort keys %ends)
 		my ($sql, $state, $parallel) = @{ $ends{$end} };
 
 		next if $parallel && $options !~ /workers/;
-		my $loader = start_held(load_sql('t', $file, $options));
+		my $loader = start_held($node, $holder, load_sql('t', $file, $options));
 
 		is($node->safe_psql('postgres', $sql), 't', "$end, $name: signal sent");
 		my ($out, $err) = finish_psql($loader);
@@ -242,7 +227,7 @@ sub await_server
 foreach my $way (grep { $_->[1] =~ /workers/ } ways())
 {
 	my ($name, $options) = @$way;
-	my $loader = start_held(load_sql('t', $file, $options));
+	my $loader = start_held($node, $holder, load_sql('t', $file, $options));
 	my $pid = $node->safe_psql('postgres', "$worker_sql LIMIT 1");
 
 	# waits, and ends when the server does

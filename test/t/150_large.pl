@@ -59,13 +59,8 @@ sub watch_load
 	my $pids_sql = q{
 SELECT pid FROM pg_stat_activity WHERE application_name = 'loader'};
 
-	$holder->query_safe('SELECT pg_advisory_lock(1)');
-	my $loader = start_psql($node, $sql);
+	my $loader = start_held($node, $holder, $sql);
 
-	$node->poll_query_until(
-		'postgres', q{
-SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'advisory')})
-	  or die 'timed out waiting for a load to reach the gate';
 	while ($loader->{run}->pumpable)
 	{
 		my @pids = split /\n/, $node->safe_psql('postgres', $pids_sql);

@@ -15,7 +15,7 @@ use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   check_clean check_unchanged_directory crash_server data_files finish_psql
-  load_sql note_seed poll_ok safety_node start_psql sum_sql ways write_file
+  load_sql note_seed poll_ok safety_node start_held start_psql sum_sql ways write_file
 );
 
 # The ways to load that every promise holds for: a name, and options of
@@ -199,6 +199,21 @@ BEGIN
 END \$\$});
 	is("$out$err", '', "$what: verify_heapam, bt_index_parent_check");
 	return;
+}
+
+# Start a load that stands at the gate, of which the holder keeps the lock.
+sub start_held
+{
+	my ($node, $holder, $sql) = @_;
+
+	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	my $loader = start_psql($node, $sql);
+
+	$node->poll_query_until(
+		'postgres', q{
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'advisory')})
+	  or die 'timed out waiting for a load to reach the gate';
+	return $loader;
 }
 
 # Files of relations, without segments and forks, and temporary files, below
