@@ -31,6 +31,7 @@ OBJS = \
 	src/index.o \
 	src/index_key.o \
 	src/index_leaf.o \
+	src/index_page.o \
 	src/index_rebuild.o \
 	src/index_run.o \
 	src/index_sorted.o \
@@ -45,6 +46,7 @@ OBJS = \
 	src/options.o \
 	src/parallel.o \
 	src/parse.o \
+	src/prefault.o \
 	src/progress.o \
 	src/report.o \
 	src/route.o \

@@ -25,6 +25,7 @@
 
 #include "compat.h"
 #include "index_key.h"
+#include "prefault.h"
 
 #define ST_SORT sort_word_keys_by_tid
 #define ST_ELEMENT_TYPE IngestWordKey
@@ -289,18 +290,28 @@ typedef struct WordArray
 	int64		limit;
 } WordArray;
 
-static bool
+static void
+word_array_grow(WordArray *array, int64 size)
+{
+	Size		bytes;
+
+	array->size = Min(size, array->limit);
+	bytes = array->size * sizeof(IngestWordKey);
+	array->keys = array->keys == NULL ?
+		palloc_extended(bytes, MCXT_ALLOC_HUGE) :
+		repalloc_huge(array->keys, bytes);
+	ingest_prefault(array->keys + array->n,
+					(array->size - array->n) * sizeof(IngestWordKey));
+}
+
+static inline bool
 word_array_add(WordArray *array, const IngestWordKey *key)
 {
-	if (array->n == array->size)
+	if (unlikely(array->n == array->size))
 	{
 		if (array->size >= array->limit)
 			return false;
-		array->size = Min(array->limit, Max(array->size * 2, 64));
-		array->keys = array->keys == NULL ?
-			palloc_extended(array->size * sizeof(IngestWordKey),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(array->keys, array->size * sizeof(IngestWordKey));
+		word_array_grow(array, Max(array->size * 2, 64));
 	}
 	array->keys[array->n++] = *key;
 	return true;
@@ -330,11 +341,14 @@ sort_words(IngestKeyStream *stream, IngestRunReader *reader,
 {
 	WordArray	words = {0};
 	WordArray	nulls = {0};
-	IngestWordKey *copy;
+	WordArray	copy = {0};
 
 	words.limit = nulls.limit = memory / (2 * sizeof(IngestWordKey));
 	if (nkeys > words.limit)
 		return false;
+
+	/* a little more, because of a range the number is an estimate */
+	word_array_grow(&words, nkeys + nkeys / 8 + 1);
 
 	for (int i = 0; i < nsources; i++)
 	{
@@ -361,9 +375,9 @@ sort_words(IngestKeyStream *stream, IngestRunReader *reader,
 		}
 	}
 
-	copy = palloc_extended(Max(words.n, 1) * sizeof(IngestWordKey),
-						   MCXT_ALLOC_HUGE);
-	stream->words = radix_sort(words.keys, copy, words.n);
+	copy.limit = words.limit;
+	word_array_grow(&copy, Max(words.n, 1));
+	stream->words = radix_sort(words.keys, copy.keys, words.n);
 	stream->nwords = words.n;
 	order_equal_words(stream->words, words.n);
 	stream->nulls = nulls.keys;

@@ -66,6 +66,7 @@
 
 #include "compat.h"
 #include "index_insert.h"
+#include "index_page.h"
 
 /* Space for line pointers and tuples on a page. */
 #define PAGE_CAPACITY \
@@ -121,6 +122,7 @@ typedef struct LeafInserter
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		posting;		/* may form posting lists */
 	int			fillfactor;
+	IngestIndexPages *pages;
 
 	/* queue: tuples 0 .. tail - 1, of which forward .. are next if >= 0 */
 	IngestKeyStream *stream;
@@ -206,6 +208,7 @@ leaf_begin(IngestIndexTarget *target, IngestKeyStream *stream)
 	_bt_metaversion(index, &heapkeyspace, &allequalimage);
 	leaf->posting = allequalimage && !leaf->unique &&
 		BTGetDeduplicateItems(index);
+	leaf->pages = ingest_index_pages_begin(index, target->heap);
 	leaf->stream = stream;
 	leaf->queue = palloc(QUEUE_KEYS * sizeof(IndexTuple));
 	leaf->buffer = palloc(QUEUE_BYTES);
@@ -857,7 +860,7 @@ split_leaf(LeafInserter *leaf, Buffer buf, BTScanInsert key,
 			return false;
 	}
 	state = GenericXLogStart(leaf->rel);
-	rbuf = _bt_allocbuf(leaf->rel, leaf->target->heap);
+	rbuf = ingest_index_pages_take(leaf->pages);
 
 	/* The cycle ID is fetched with all pages locked, as in _bt_split(). */
 	cycleid = _bt_vacuum_cycleid(leaf->rel);
@@ -1036,6 +1039,7 @@ ingest_index_insert_batches(IngestIndexTarget *target, IngestKeyStream *stream)
 		queue_remove(leaf, n);
 		total += n;
 	}
+	ingest_index_pages_end(leaf->pages);
 	index_insert_cleanup(target->index, target->info);
 	ereport(DEBUG1,
 			(errmsg_internal("index \"%s\": " INT64_FORMAT " keys in " INT64_FORMAT " batches, " INT64_FORMAT " of one",

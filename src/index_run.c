@@ -29,6 +29,7 @@
 
 #include "compat.h"
 #include "index_run.h"
+#include "prefault.h"
 
 /* Bytes of a piece, header included: the first of a run, and the largest. */
 #define MIN_PIECE_SIZE		1024
@@ -150,6 +151,7 @@ add_piece(IngestRunStore *store, IngestRun *run, Size len)
 						   last->capacity + PIECE_HEADER : 0, len);
 	pointer = dsa_allocate(store->area, size);
 	piece = dsa_get_address(store->area, pointer);
+	ingest_prefault(piece, size);
 	piece->next = InvalidDsaPointer;
 	piece->used = 0;
 	piece->capacity = size - PIECE_HEADER;

@@ -56,6 +56,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "prefault.h"
 #include "write_pages.h"
 
 /* 32 MB */
@@ -310,6 +311,8 @@ append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 
 		clean_ring(pages, n);
 		n = ingest_extend_relation(writer->rel, pages->strategy, n, buffers);
+		ingest_prefault_buffers(buffers[0], buffers[n - 1],
+								INGEST_PAGES_BATCH);
 		for (uint32 i = 0; i < n; i++)
 		{
 			BlockNumber block = BufferGetBlockNumber(buffers[i]);
