@@ -35,9 +35,6 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-#define INT32_SIGN			((uint64) 0x80000000)
-#define INT64_SIGN			(UINT64CONST(1) << 63)
-
 struct IngestKeyStream
 {
 	IngestKeyFormat *format;
@@ -102,27 +99,14 @@ ingest_key_format_init(IngestKeyFormat *format, Relation heap, Relation index)
 #endif
 }
 
-/* An integer as a word in the index's order. */
-static inline uint64
-word_from_datum(const IngestKeyFormat *format, Datum value)
-{
-	uint64		word;
-
-	if (format->kind == INGEST_KEY_INT32)
-		word = (uint32) DatumGetInt32(value) ^ INT32_SIGN;
-	else
-		word = (uint64) DatumGetInt64(value) ^ INT64_SIGN;
-	return format->lead.ssup_reverse ? ~word : word;
-}
-
 static inline Datum
 datum_from_word(const IngestKeyFormat *format, uint64 word)
 {
 	if (format->lead.ssup_reverse)
 		word = ~word;
 	if (format->kind == INGEST_KEY_INT32)
-		return Int32GetDatum((int32) (uint32) (word ^ INT32_SIGN));
-	return Int64GetDatum((int64) (word ^ INT64_SIGN));
+		return Int32GetDatum((int32) (uint32) (word ^ INGEST_INT32_SIGN));
+	return Int64GetDatum((int64) (word ^ INGEST_INT64_SIGN));
 }
 
 void
@@ -144,7 +128,7 @@ ingest_key_append(const IngestKeyFormat *format, IngestRunStore *store,
 		IngestWordKey *key = ingest_run_append(store, run,
 											   sizeof(IngestWordKey));
 
-		key->word = isnull[0] ? 0 : word_from_datum(format, values[0]);
+		key->word = isnull[0] ? 0 : ingest_key_word(format, values[0]);
 		key->tid = *tid;
 		key->isnull = isnull[0];
 	}

@@ -41,6 +41,9 @@ typedef enum IngestKeyKind
 	INGEST_KEY_INT64,			/* word keys of an 8-byte integer */
 } IngestKeyKind;
 
+#define INGEST_INT32_SIGN	((uint64) 0x80000000)
+#define INGEST_INT64_SIGN	(UINT64CONST(1) << 63)
+
 /* How keys of one index are kept; the same in every process. */
 typedef struct IngestKeyFormat
 {
@@ -69,6 +72,19 @@ typedef struct IngestKeyRange
 
 typedef struct IngestKeyStream IngestKeyStream;
 
+/* An integer as a word in the index's order. */
+static inline uint64
+ingest_key_word(const IngestKeyFormat *format, Datum value)
+{
+	uint64		word;
+
+	if (format->kind == INGEST_KEY_INT32)
+		word = (uint32) DatumGetInt32(value) ^ INGEST_INT32_SIGN;
+	else
+		word = (uint64) DatumGetInt64(value) ^ INGEST_INT64_SIGN;
+	return format->lead.ssup_reverse ? ~word : word;
+}
+
 /* in index_key.c */
 extern void ingest_key_format_init(IngestKeyFormat *format, Relation heap,
 								   Relation index);
@@ -79,6 +95,21 @@ extern void ingest_key_append(const IngestKeyFormat *format,
 							  Datum *values, bool *isnull, ItemPointer tid);
 extern Size ingest_key_size(const IngestKeyFormat *format, const char *key);
 extern ItemPointer ingest_key_tid(const IngestKeyFormat *format, char *key);
+
+/*
+ * The word of an index tuple whose only key column is not NULL, for formats
+ * that have words.
+ */
+static inline uint64
+ingest_key_tuple_word(const IngestKeyFormat *format, IndexTuple tuple)
+{
+	const char *data = (const char *) tuple +
+		IndexInfoFindDataOffset(tuple->t_info);
+
+	return ingest_key_word(format, format->kind == INGEST_KEY_INT32 ?
+						   Int32GetDatum(*(const int32 *) data) :
+						   Int64GetDatum(*(const int64 *) data));
+}
 
 /* Compare two kept keys by their first column (qsort_arg comparator). */
 extern int	ingest_key_compare_lead(const char *a, const char *b,

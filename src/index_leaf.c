@@ -118,6 +118,7 @@ typedef struct LeafInserter
 	TupleDesc	desc;
 	int			nkeyatts;
 	SortSupport sortkeys;
+	IngestKeyFormat format;
 	bool		unique;
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		posting;		/* may form posting lists */
@@ -202,6 +203,7 @@ leaf_begin(IngestIndexTarget *target, IngestKeyStream *stream)
 	leaf->desc = RelationGetDescr(index);
 	leaf->nkeyatts = IndexRelationGetNumberOfKeyAttributes(index);
 	leaf->sortkeys = make_sortkeys(index);
+	ingest_key_format_init(&leaf->format, target->heap, index);
 	leaf->unique = index->rd_index->indisunique;
 	leaf->nulls_equal = index->rd_index->indnullsnotdistinct;
 	leaf->fillfactor = BTGetFillFactor(index);
@@ -273,9 +275,9 @@ queue_remove(LeafInserter *leaf, int n)
 }
 
 /* Compare the first natts columns of two tuples; no column may be missing. */
-static inline int
-compare_columns(const LeafInserter *leaf, IndexTuple a, IndexTuple b,
-				int natts)
+static int
+compare_any_columns(const LeafInserter *leaf, IndexTuple a, IndexTuple b,
+					int natts)
 {
 	for (int i = 0; i < natts; i++)
 	{
@@ -291,6 +293,22 @@ compare_columns(const LeafInserter *leaf, IndexTuple a, IndexTuple b,
 			return result;
 	}
 	return 0;
+}
+
+/* The same, without a call if the only column is an integer. */
+static inline int
+compare_columns(const LeafInserter *leaf, IndexTuple a, IndexTuple b,
+				int natts)
+{
+	if (leaf->format.kind != INGEST_KEY_TUPLE && natts > 0 &&
+		!IndexTupleHasNulls(a) && !IndexTupleHasNulls(b))
+	{
+		uint64		aword = ingest_key_tuple_word(&leaf->format, a);
+		uint64		bword = ingest_key_tuple_word(&leaf->format, b);
+
+		return aword < bword ? -1 : aword > bword ? 1 : 0;
+	}
+	return compare_any_columns(leaf, a, b, natts);
 }
 
 /* Must the key be the only one of its kind? */
@@ -719,17 +737,40 @@ choose_split(const LeafInserter *leaf, const PageItem *merged, int n)
 	return distinct.first_right > 0 ? distinct.first_right : any.first_right;
 }
 
+/*
+ * Append an item to a page that is being built, as PageAddItem() does it; that
+ * there is room has been seen to.
+ */
+static inline void
+append_item(Page page, IndexTuple tuple, Size size)
+{
+	PageHeader	header = (PageHeader) page;
+	ItemId		itemid = (ItemId) (page + header->pd_lower);
+
+	header->pd_lower += sizeof(ItemIdData);
+	header->pd_upper -= size;
+	Assert(header->pd_lower <= header->pd_upper);
+	ItemIdSetNormal(itemid, header->pd_upper, size);
+	memcpy(page + header->pd_upper, tuple, size);
+}
+
 /* Build one half of a split: a high key, if any, and items. */
 static void
 build_half(const LeafInserter *leaf, Page page, IndexTuple high,
 		   const PageItem *items, int n)
 {
-	OffsetNumber offset = P_HIKEY;
+	Size		space = high ?
+		ITEM_SPACE(MAXALIGN(IndexTupleSize(high))) : 0;
 
-	if (high)
-		add_item(leaf, page, high, MAXALIGN(IndexTupleSize(high)), offset++);
 	for (int i = 0; i < n; i++)
-		add_item(leaf, page, items[i].tuple, items[i].size, offset++);
+		space += ITEM_SPACE(items[i].size);
+	if (space > PAGE_CAPACITY)
+		elog(ERROR, "items for a leaf page of index \"%s\" take %zu bytes",
+			 RelationGetRelationName(leaf->rel), space);
+	if (high)
+		append_item(page, high, MAXALIGN(IndexTupleSize(high)));
+	for (int i = 0; i < n; i++)
+		append_item(page, items[i].tuple, items[i].size);
 }
 
 /* Does the page have entries marked dead? */
