@@ -669,7 +669,7 @@ ingest_extend_file(SMgrRelation smgr, BlockNumber block, uint32 n)
 							   RELSEG_SIZE) - 1;
 
 		smgrextend(smgr, MAIN_FORKNUM, block++, zero.data, false);
-		if (last > block + 8 &&
+		if (last > block + 4 &&
 			ingest_allocate_blocks(smgr, block, last - block))
 			block = last;
 		for (; block <= last; block++)

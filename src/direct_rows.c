@@ -35,6 +35,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "mb/pg_wchar.h"
@@ -94,6 +95,25 @@ typedef struct DirectLeaf
 	int64		rows;
 } DirectLeaf;
 
+/* Leaves by what the executor knows them as. */
+typedef struct LeafEntry
+{
+	ResultRelInfo *rri;
+	DirectLeaf *leaf;
+	char		status;
+} LeafEntry;
+
+#define SH_PREFIX leaf_map
+#define SH_ELEMENT_TYPE LeafEntry
+#define SH_KEY_TYPE ResultRelInfo *
+#define SH_KEY rri
+#define SH_HASH_KEY(tb, key) murmurhash32((uint32) ((uintptr_t) (key) >> 4))
+#define SH_EQUAL(tb, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
 struct IngestDirectPart
 {
 	IngestDirectShared *shared;
@@ -130,6 +150,7 @@ struct IngestDirectPart
 	IngestIndexer *indexer;		/* NULL: no leaf has indexes */
 
 	DirectLeaf **leaves;		/* by number; NULL until its first row */
+	leaf_map_hash *leaf_map;	/* the same, by the executor's node */
 	DirectLeaf *last_leaf;
 };
 
@@ -279,6 +300,8 @@ ingest_direct_part_begin(IngestDirectShared *shared, int process,
 										&TTSOpsVirtual);
 	part->slot->tts_tableOid = RelationGetRelid(rel);
 	part->leaves = palloc0(shared->nleaves * sizeof(DirectLeaf *));
+	part->leaf_map = leaf_map_create(CurrentMemoryContext, shared->nleaves,
+									 NULL);
 	part->pages = ingest_pages_begin(shared->xid, shared->cid, meter);
 	if (shared->staged)
 		ingest_pages_stage(part->pages, shared->frozen);
@@ -356,6 +379,28 @@ init_leaf_checks(DirectLeaf *leaf)
 		leaf->needs_checks = true;
 }
 
+static inline IngestDirectLeafShared *
+shared_leaves(const IngestDirectPart *part)
+{
+	return INGEST_DIRECT_AT(part->shared, IngestDirectLeafShared,
+							part->shared->leaves);
+}
+
+/* What all processes know of a leaf. */
+static IngestDirectLeafShared *
+find_shared_leaf(const IngestDirectPart *part, Relation rel)
+{
+	IngestDirectLeafShared key = {.relid = RelationGetRelid(rel)};
+	IngestDirectLeafShared *found;
+
+	found = bsearch(&key, shared_leaves(part), part->shared->nleaves,
+					sizeof(key), compare_leaves);
+	if (found == NULL)
+		elog(ERROR, "relation %u is not among the leaves of the load",
+			 key.relid);
+	return found;
+}
+
 /*
  * The first row of this process for a leaf: open what it takes to write it.
  */
@@ -364,22 +409,13 @@ open_leaf(IngestDirectPart *part, ResultRelInfo *rri)
 {
 	MemoryContext old = MemoryContextSwitchTo(part->context);
 	IngestDirectShared *shared = part->shared;
-	IngestDirectLeafShared *leaves = INGEST_DIRECT_AT(shared,
-													  IngestDirectLeafShared,
-													  shared->leaves);
-	IngestDirectLeafShared key;
 	DirectLeaf *leaf = palloc0(sizeof(DirectLeaf));
 
 	leaf->part = part;
 	leaf->rri = rri;
 	leaf->rel = rri->ri_RelationDesc;
-	key.relid = RelationGetRelid(leaf->rel);
-	leaf->shared = bsearch(&key, leaves, shared->nleaves, sizeof(key),
-						   compare_leaves);
-	if (leaf->shared == NULL)
-		elog(ERROR, "relation %u is not among the leaves of the load",
-			 key.relid);
-	leaf->number = leaf->shared - leaves;
+	leaf->shared = find_shared_leaf(part, leaf->rel);
+	leaf->number = leaf->shared - shared_leaves(part);
 
 	leaf->same_layout = has_same_layout(part, rri);
 	init_leaf_checks(leaf);
@@ -416,25 +452,24 @@ find_leaf(IngestDirectPart *part)
 {
 	DirectLeaf *leaf = part->last_leaf;
 	ResultRelInfo *rri;
+	LeafEntry  *entry;
+	bool		found;
 
-	if (!part->partitioned)
-	{
-		if (leaf == NULL)
-			leaf = open_leaf(part, ingest_route_target(part->route));
-		return part->last_leaf = leaf;
-	}
-
-	rri = ingest_route_leaf(part->route, fill_slot(part));
+	if (!part->partitioned && leaf != NULL)
+		return leaf;
+	rri = part->partitioned ?
+		ingest_route_leaf(part->route, fill_slot(part)) :
+		ingest_route_target(part->route);
 	if (leaf != NULL && leaf->rri == rri)
 		return leaf;
 
-	for (int i = 0; i < part->shared->nleaves; i++)
+	entry = leaf_map_insert(part->leaf_map, rri, &found);
+	if (!found)
 	{
-		leaf = part->leaves[i];
-		if (leaf != NULL && leaf->rri == rri)
-			return part->last_leaf = leaf;
+		entry->leaf = NULL;
+		entry->leaf = open_leaf(part, rri);
 	}
-	return part->last_leaf = open_leaf(part, rri);
+	return part->last_leaf = entry->leaf;
 }
 
 /* ------------------------------------------------------------------------

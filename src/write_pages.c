@@ -26,8 +26,8 @@
  * is still new; for those that are not, more are added.  Zero pages left by
  * an error or a crash are the same as those core leaves behind.
  *
- * Free space in existing pages is not used.  A last page that is not full is
- * entered into the free space map.
+ * Free space in existing pages is not used.  Of a page that is left partly empty
+ * others learn by the free space map; see enter_free_space().
  *
  * Serializable transactions: a writer checks for readers of the relation
  * before and after its pages become visible to them, as heap_multi_insert()
@@ -52,6 +52,7 @@
 #include "storage/bufmgr.h"
 #include "storage/freespace.h"
 #include "storage/predicate.h"
+#include "storage/smgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -59,8 +60,12 @@
 #include "prefault.h"
 #include "write_pages.h"
 
-/* 32 MB */
+/* 32 MB, allocated 512 kB at a time */
 #define POOL_PAGES	4096
+#define POOL_STEP	64
+
+/* Pages of a relation that needs no free space map for one of them. */
+#define SMALL_RELATION	64
 
 /* Size of a ring of BAS_BULKWRITE (freelist.c) where it is not smaller. */
 #define BULKWRITE_PAGES	(16 * 1024 * 1024 / BLCKSZ)
@@ -330,6 +335,31 @@ append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 }
 
 /*
+ * Let others find the space on the last page of a batch.
+ *
+ * They look at a relation's last page themselves (hio.c), and a page in a small
+ * one is not worth a map if there is none: to create the file takes more time
+ * than to fill the page, and with thousands of partitions that counts.
+ */
+static void
+enter_free_space(IngestPageWriter *writer, BlockNumber block)
+{
+	Relation	rel = writer->rel;
+	Size		space = PageGetHeapFreeSpace(writer->batch[writer->npages - 1]);
+	BlockNumber nblocks;
+
+	if (space <= writer->reserved + BLCKSZ / 16)
+		return;
+	nblocks = RelationGetNumberOfBlocks(rel);
+	if (block + 1 == nblocks ||
+		(nblocks < SMALL_RELATION &&
+		 !smgrexists(RelationGetSmgr(rel), FSM_FORKNUM)))
+		return;
+	RecordPageWithFreeSpace(rel, block, space);
+	FreeSpaceMapVacuumRange(rel, block, block + 1);
+}
+
+/*
  * Append the writer's pages and give their memory back.
  */
 static void
@@ -338,7 +368,6 @@ flush_writer(IngestPageWriter *writer)
 	IngestPages *pages = writer->pages;
 	BlockNumber blocks[INGEST_PAGES_BATCH];
 	int			npages = writer->npages;
-	Size		space;
 
 	if (npages == 0)
 		return;
@@ -350,13 +379,7 @@ flush_writer(IngestPageWriter *writer)
 	append_batch(writer, blocks);
 	CheckForSerializableConflictIn(writer->rel, NULL, InvalidBlockNumber);
 
-	space = PageGetHeapFreeSpace(writer->batch[npages - 1]);
-	if (space > writer->reserved + BLCKSZ / 16)
-	{
-		RecordPageWithFreeSpace(writer->rel, blocks[npages - 1], space);
-		FreeSpaceMapVacuumRange(writer->rel, blocks[npages - 1],
-								blocks[npages - 1] + 1);
-	}
+	enter_free_space(writer, blocks[npages - 1]);
 	if (pages->meter)
 		ingest_meter_leave(pages->meter, pages->staged ?
 						   writer->rel->rd_rel->relrewrite :
@@ -405,6 +428,19 @@ ingest_pages_flush(IngestPages *pages)
  * ------------------------------------------------------------------------
  */
 
+/* Add pages to the pool, which is not complete. */
+static void
+enlarge_pool(IngestPages *pages)
+{
+	Size		size = POOL_STEP * BLCKSZ;
+	char	   *memory = MemoryContextAlloc(pages->context, size);
+
+	ingest_prefault(memory, size);
+	for (int i = 0; i < POOL_STEP; i++)
+		pages->free[pages->nfree++] = memory + i * BLCKSZ;
+	pages->npages += POOL_STEP;
+}
+
 /* Begin another page, flushing the batch if it is complete. */
 static Page
 add_page(IngestPageWriter *writer)
@@ -417,11 +453,7 @@ add_page(IngestPageWriter *writer)
 	if (pages->nfree == 0 && pages->npages == POOL_PAGES)
 		flush_largest(pages);
 	if (pages->nfree == 0)
-	{
-		pages->free[pages->nfree++] = MemoryContextAlloc(pages->context,
-														 BLCKSZ);
-		pages->npages++;
-	}
+		enlarge_pool(pages);
 	page = (Page) pages->free[--pages->nfree];
 	PageInit(page, BLCKSZ, 0);
 	if (pages->frozen)
