@@ -470,6 +470,7 @@ ParseStatePermInfos(ParseState *pstate)
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #define rd_locator rd_node
 #define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
+#define RelationAssumeNewRelfilelocator(rel) RelationAssumeNewRelfilenode(rel)
 #endif
 
 /* RelFileLocator: called RelFileNode until 15, with other field names. */
@@ -729,27 +730,6 @@ ingest_extend_relation(Relation rel, BufferAccessStrategy strategy,
 #endif
 }
 
-/* finish_heap_swap: reindex from 19. */
-static inline void
-finish_heap_swapCompat(Oid old_heap, Oid new_heap, bool is_system_catalog,
-					   bool swap_toast_by_content, bool check_constraints,
-					   bool is_internal, bool reindex,
-					   TransactionId frozen_xid, MultiXactId cutoff_multi,
-					   char new_persistence)
-{
-#if PG_VERSION_NUM >= 190000
-	finish_heap_swap(old_heap, new_heap, is_system_catalog,
-					 swap_toast_by_content, check_constraints, is_internal,
-					 reindex, frozen_xid, cutoff_multi, new_persistence);
-#else
-	Assert(reindex);
-	(void) reindex;
-	finish_heap_swap(old_heap, new_heap, is_system_catalog,
-					 swap_toast_by_content, check_constraints, is_internal,
-					 frozen_xid, cutoff_multi, new_persistence);
-#endif
-}
-
 /* get_extension_schema: from 16. */
 #if PG_VERSION_NUM < 160000
 static inline Oid
@@ -783,6 +763,21 @@ index_buildCompat(Relation heap, Relation index, IndexInfo *info,
 #else
 	(void) progress;
 	index_build(heap, index, info, isreindex, parallel);
+#endif
+}
+
+/* index_create_copy: from 19; before, only for REINDEX CONCURRENTLY. */
+static inline Oid
+index_create_copyCompat(Relation heapRelation, Oid oldIndexId,
+						Oid tablespaceOid, const char *newName)
+{
+#if PG_VERSION_NUM >= 190000
+	return index_create_copy(heapRelation,
+							 INDEX_CREATE_SKIP_BUILD | INDEX_CREATE_CONCURRENT,
+							 oldIndexId, tablespaceOid, newName);
+#else
+	return index_concurrently_create_copy(heapRelation, oldIndexId,
+										  tablespaceOid, newName);
 #endif
 }
 
@@ -872,6 +867,21 @@ ingest_has_generated(const TupleConstr *constr)
 	return constr->has_generated_stored || constr->has_generated_virtual;
 #else
 	return constr->has_generated_stored;
+#endif
+}
+
+/* pg_class.relallfrozen: from 18. */
+static inline void
+ingest_exchange_all_frozen(Form_pg_class a, Form_pg_class b)
+{
+#if PG_VERSION_NUM >= 180000
+	int32		allfrozen = a->relallfrozen;
+
+	a->relallfrozen = b->relallfrozen;
+	b->relallfrozen = allfrozen;
+#else
+	(void) a;
+	(void) b;
 #endif
 }
 

@@ -32,6 +32,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
+#include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "tcop/cmdtag.h"
@@ -288,6 +289,9 @@ take_copy(PlannedStmt *pstmt, const char *query_string,
 	command.spool = false;
 
 	ingest_source_check_permission(command.spec);
+	if (command.options->mode == INGEST_MODE_REPLACE)
+		ingest_load_lock_replaced(RangeVarGetRelid(command.stmt->relation,
+												   NoLock, true));
 	command.rel = table_openrv(command.stmt->relation, RowExclusiveLock);
 	if (command.options->mode == INGEST_MODE_REPLACE)
 		check_replace(&command);

@@ -59,7 +59,7 @@ typedef struct DirectLoad
 	Relation	rel;
 	List	   *leaves;			/* OIDs, ascending */
 	const IngestDirectStager *stager;	/* NULL: rows go to the leaves */
-	List	   *stagings;		/* OIDs, in the order of the leaves */
+	List	   *stagings;		/* IngestStaging, in the order of the leaves */
 
 	/* the file's records */
 	int64		start;
@@ -285,13 +285,17 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 	leaf = INGEST_DIRECT_AT(shared, IngestDirectLeafShared, shared->leaves);
 	foreach(lc, load->leaves)
 	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+		Relation	rel;
 
 		leaf->relid = lfirst_oid(lc);
 		if (load->stager != NULL)
-			leaf->staging = list_nth_oid(load->stagings, nleaves);
-		else
-			leaf->first_block = RelationGetNumberOfBlocks(rel);
+		{
+			IngestStaging *staging = list_nth(load->stagings, nleaves);
+
+			leaf->staging = staging->staging;
+		}
+		rel = table_open(load->stager ? leaf->staging : leaf->relid, NoLock);
+		leaf->first_block = RelationGetNumberOfBlocks(rel);
 		if (load->indexer != NULL)
 			ingest_index_announce(load->indexer, nleaves, rel);
 		pg_atomic_init_u64(&leaf->rows, 0);
@@ -330,6 +334,22 @@ run_part(IngestDirectPart *part, IngestIndexer *indexer, IngestMeter *meter)
 	}
 }
 
+/* Have the meter watch the staging tables. */
+static void
+watch_stagings(IngestDirectShared *shared, IngestMeter *meter)
+{
+	IngestDirectLeafShared *leaves =
+		INGEST_DIRECT_AT(shared, IngestDirectLeafShared, shared->leaves);
+
+	for (int i = 0; shared->staged && i < shared->nleaves; i++)
+	{
+		Relation	rel = table_open(leaves[i].staging, RowExclusiveLock);
+
+		ingest_meter_watch(meter, rel);
+		table_close(rel, NoLock);
+	}
+}
+
 /*
  * A worker's life (an IngestParallelEntry).
  */
@@ -342,6 +362,7 @@ ingest_direct_worker(void *arg, int worker, IngestMeter *meter)
 	IngestDirectPart *part;
 
 	ingest_meter_watch(meter, rel);
+	watch_stagings(shared, meter);
 	if (shared->has_indexes)
 	{
 		indexer = ingest_index_attach(shared->indexer);
@@ -446,12 +467,12 @@ begin_indexes(DirectLoad *load)
 {
 	IngestIndexOptions options = {0};
 
-	/* those of a staging table are made when it is published */
-	if (load->stager != NULL || !any_leaf_has_indexes(load))
+	if (!any_leaf_has_indexes(load))
 		return;
 	options.nleaves = list_length(load->leaves);
 	options.nprocesses = load->nworkers + 1;
 	options.mode = load->target->options->index_mode;
+	options.staged = load->stager != NULL;
 	load->indexer = ingest_index_begin(&options);
 	ingest_index_set_meter(load->indexer, load->target->meter);
 }
@@ -470,6 +491,7 @@ load_pages(DirectLoad *load, const CopyFormatOptions *format,
 
 	begin_indexes(load);
 	size = make_shared(load, format, xid, cid);
+	watch_stagings(load->shared, target->meter);
 	part = ingest_direct_part_begin(load->shared, 0, load->rel, load->indexer,
 									target->meter);
 	target->workers_used = 1;
@@ -502,9 +524,13 @@ begin_staging(DirectLoad *load)
 	if (load->stager == NULL)
 		return;
 	foreach(lc, load->leaves)
-		load->stagings = lappend_oid(load->stagings,
-									 load->stager->begin(lfirst_oid(lc),
-														  lfirst_oid(lc) == RelationGetRelid(load->rel)));
+	{
+		bool		is_target = lfirst_oid(lc) == RelationGetRelid(load->rel);
+
+		load->stagings = lappend(load->stagings,
+								 load->stager->begin(lfirst_oid(lc),
+													 is_target));
+	}
 	CommandCounterIncrement();
 }
 
@@ -514,17 +540,12 @@ begin_staging(DirectLoad *load)
 static void
 publish(DirectLoad *load)
 {
-	ListCell   *leaf;
-	ListCell   *staging;
-
 	if (load->stager == NULL)
 		return;
-	forboth(leaf, load->leaves, staging, load->stagings)
-		load->stager->publish(lfirst_oid(leaf), lfirst_oid(staging),
-							  load->shared->frozen);
+	load->stager->publish(load->target, load->stagings, load->shared->frozen);
 	CommandCounterIncrement();
 
-	/* finish_heap_swap() reports as if it were CLUSTER */
+	/* index builds report as if they were CREATE INDEX */
 	ingest_progress_total(ingest_source_bytes_total(load->target->source));
 }
 
@@ -616,9 +637,9 @@ ingest_direct_finish(IngestWriteTarget *target pg_attribute_unused(),
 }
 
 List *
-ingest_direct_load_leaves(const void *state)
+ingest_direct_load_stagings(const void *state)
 {
-	return ((const DirectLoad *) state)->leaves;
+	return ((const DirectLoad *) state)->stagings;
 }
 
 static void *

@@ -24,6 +24,7 @@
 
 #include "chunk.h"
 #include "index.h"
+#include "publish.h"
 #include "usage.h"
 #include "write.h"
 
@@ -92,21 +93,22 @@ typedef struct IngestDirectPart IngestDirectPart;
 
 /*
  * A strategy that has direct's machinery load into other storage than the
- * leaves' own.  Both are called for each leaf, in the order of OIDs.
+ * leaves' own.  begin is called for each leaf, in the order of OIDs.
  */
 typedef struct IngestDirectStager
 {
-	/* Make a staging table; returns its OID. */
-	Oid			(*begin) (Oid leaf, bool is_target);
-
-	/*
-	 * All rows are in the staging table: make them the leaf's, which is not
-	 * open but as the target.
-	 */
-	void		(*publish) (Oid leaf, Oid staging, bool frozen);
+	/* Make a staging table; a leaf is not open but as the target. */
+	IngestStaging *(*begin) (Oid leaf, bool is_target);
 
 	/* May rows be frozen? */
 	bool		(*may_freeze) (void);
+
+	/*
+	 * All rows are in the staging tables (a list of IngestStaging), and what
+	 * has been collected for their indexes: make them the leaves' own.
+	 */
+	void		(*publish) (IngestWriteTarget *target, List *stagings,
+							bool frozen);
 } IngestDirectStager;
 
 /*
@@ -119,8 +121,8 @@ extern void ingest_direct_write(IngestWriteTarget *target, void *state,
 								int64 max_rows);
 extern void ingest_direct_finish(IngestWriteTarget *target, void *state);
 
-/* The leaves of a load, as OIDs. */
-extern List *ingest_direct_load_leaves(const void *state);
+/* The staging tables (IngestStaging) that a load has made so far. */
+extern List *ingest_direct_load_stagings(const void *state);
 
 /* in direct_check.c */
 

@@ -419,13 +419,13 @@ open_leaf(IngestDirectPart *part, ResultRelInfo *rri)
 
 	leaf->same_layout = has_same_layout(part, rri);
 	init_leaf_checks(leaf);
-	leaf->indexed = part->indexer != NULL &&
-		ingest_index_wanted(part->indexer, leaf->number, leaf->rel);
 	leaf->keep_toasted = RelationIsLogicallyLogged(leaf->rel) &&
 		OidIsValid(leaf->rel->rd_rel->reltoastrelid);
 	leaf->storage = leaf->rel;
 	if (shared->staged)
 		leaf->storage = table_open(leaf->shared->staging, RowExclusiveLock);
+	leaf->indexed = part->indexer != NULL &&
+		ingest_index_wanted(part->indexer, leaf->number, leaf->storage);
 	leaf->writer = ingest_pages_open(part->pages, leaf->storage,
 									 leaf->indexed ? pages_placed : NULL,
 									 leaf);
@@ -734,7 +734,7 @@ store_row(IngestDirectPart *part)
 			slot = fill_slot(part);
 		slot->tts_tid = tid;
 		slot->tts_tableOid = RelationGetRelid(leaf->rel);
-		ingest_index_collect(part->indexer, leaf->number, leaf->rel, slot);
+		ingest_index_collect(part->indexer, leaf->number, leaf->storage, slot);
 	}
 }
 

@@ -426,6 +426,8 @@ wants_build(IngestIndexer *indexer, int leafno, Relation leaf, Relation index,
 	IngestIndexMode mode = indexer->shared->options.mode;
 	IngestIndexReason obstacle;
 
+	if (indexer->shared->options.staged)
+		return true;
 	if (mode != INGEST_INDEX_REBUILD &&
 		!(mode == INGEST_INDEX_AUTO && *new_leaf_flag(indexer->shared, leafno)))
 		return false;

@@ -82,6 +82,8 @@ typedef struct IngestIndexOptions
 	int			nleaves;		/* leaves are numbered 0 .. nleaves - 1 */
 	int			nprocesses;		/* most that may take part, leader included */
 	IngestIndexMode mode;		/* see above */
+	bool		staged;			/* leaves are staging tables (publish.h): their
+								 * indexes are built, whatever the mode */
 } IngestIndexOptions;
 
 typedef struct IngestIndexer IngestIndexer;

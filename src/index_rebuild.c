@@ -94,12 +94,12 @@ feed_scan(Relation heap pg_attribute_unused(), Relation index,
 	return -1;
 }
 
-/* Has the B-tree nothing but its metapage? */
+/* Has the B-tree nothing but its metapage, or, never built, not even that? */
 bool
 ingest_index_is_bare(Relation index)
 {
 	return index->rd_rel->relam == BTREE_AM_OID &&
-		RelationGetNumberOfBlocks(index) == 1;
+		RelationGetNumberOfBlocks(index) <= 1;
 }
 
 /*

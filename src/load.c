@@ -168,6 +168,14 @@ ingest_load_open_target(Oid relid, LOCKMODE lockmode, List *columns)
 }
 
 void
+ingest_load_lock_replaced(Oid relid)
+{
+	if (get_rel_relkind(relid) == RELKIND_RELATION &&
+		pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE) == ACLCHECK_OK)
+		LockRelationOid(relid, ShareUpdateExclusiveLock);
+}
+
+void
 ingest_load_check_replace(Relation rel)
 {
 	AclResult	result = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(),

@@ -41,6 +41,15 @@ extern Relation ingest_load_open_target(Oid relid, LOCKMODE lockmode,
 										List *columns);
 
 /*
+ * Lock a table whose rows are to be replaced as strategy "staged" will lock
+ * it, before anybody else in this transaction does with a weaker lock: of two
+ * that replace the same rows the second waits here, and the first does not
+ * wait for it.  For who may replace them only, and not for a partitioned
+ * table, whose leaves are locked later.
+ */
+extern void ingest_load_lock_replaced(Oid relid);
+
+/*
  * Raise the error TRUNCATE raises for a table whose rows may not be replaced:
  * no right to, or in use in this session.  The caller has opened it once.
  */

@@ -61,6 +61,8 @@ ingest_load(PG_FUNCTION_ARGS)
 	load.options = options;
 	load.strategy = ingest_strategy_lookup(options->strategy);
 
+	if (options->mode == INGEST_MODE_REPLACE)
+		ingest_load_lock_replaced(relid);
 	target = ingest_load_open_target(relid, RowExclusiveLock, options->columns);
 	if (options->mode == INGEST_MODE_REPLACE)
 		ingest_load_check_replace(target);

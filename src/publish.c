@@ -5,12 +5,13 @@
  *		of a table's own.
  *
  * A staging table is the transient heap that CLUSTER and ALTER TABLE make
- * when they rewrite a table (make_new_heap() in commands/cluster.c), and
- * publishing it is how they end: finish_heap_swap() exchanges the storage,
- * builds the indexes and drops the old.  All of it is part of the caller's
- * (sub)transaction, whose rollback brings the old content back; and a crash
- * leaves at most a file that no catalog entry names, as after any command
- * that has made a table.
+ * when they rewrite a table (make_new_heap() in commands/cluster.c), with
+ * copies of the table's indexes, made as REINDEX CONCURRENTLY makes them
+ * (index_concurrently_create_copy() in catalog/index.c).  Publishing exchanges
+ * the storage of tables and indexes (publish_exchange.c) and drops the old.
+ * All of it is part of the caller's (sub)transaction, whose rollback brings
+ * the old content back; and a crash leaves at most a file that no catalog
+ * entry names, as after any command that has made a table.
  *
  * The staging table has the persistence of the table and not that of an
  * unlogged one, whose init fork would empty the table after a crash.  Its
@@ -24,9 +25,19 @@
  * Freezing follows the rules of COPY FREEZE (CopyFrom() in copyfrom.c).  That
  * the storage is new in the subtransaction is always so here.
  *
+ * An index that others may not insert into yet has no counterpart, and its
+ * content, which nobody uses, stays as it is.  That of an exclusion constraint
+ * has none because the server's function refuses it; it is built when the
+ * table has its new rows.
+ *
+ * Statistics are collected of the staging table and handed over.  Those that
+ * a staging table does not have (CREATE STATISTICS, children by inheritance)
+ * want the table itself, and so does who is not its owner: ANALYZE says what
+ * it thinks of that.
+ *
  * Locks: the staging table's is AccessExclusiveLock from its creation.  The
- * table's own AccessExclusiveLock is taken when its rows are all staged and
- * logged, and is held while the indexes are built.
+ * table's own AccessExclusiveLock is taken when all is built and logged; what
+ * is left to do then are a few updates of catalog rows.
  *
  * IDENTIFICATION
  *		src/publish.c
@@ -35,17 +46,25 @@
  */
 #include "postgres.h"
 
-#include "access/multixact.h"
+#include <ctype.h>
+
+#include "access/genam.h"
 #include "access/table.h"
+#include "access/toast_internals.h"
 #include "access/visibilitymap.h"
+#include "access/xact.h"
 #include "access/xloginsert.h"
+#include "catalog/dependency.h"
+#include "catalog/heap.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
@@ -53,17 +72,70 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "index_insert.h"
 #include "publish.h"
+#include "publish_exchange.h"
 
-Oid
+/* ------------------------------------------------------------------------
+ * Before
+ * ------------------------------------------------------------------------
+ */
+
+/* Make the counterpart of an index. */
+static IngestStagingIndex *
+create_index(Relation staging, Relation index)
+{
+	IngestStagingIndex *result = palloc(sizeof(IngestStagingIndex));
+
+	result->index = RelationGetRelid(index);
+	result->name = pstrdup(RelationGetRelationName(index));
+	result->staging_name = psprintf("pg_temp_%u_index", result->index);
+	result->staging =
+		index_create_copyCompat(staging, result->index,
+								index->rd_rel->reltablespace,
+								result->staging_name);
+	CommandCounterIncrement();
+	index_set_state_flags(result->staging, INDEX_CREATE_SET_READY);
+	return result;
+}
+
+/* Make the counterparts of a table's indexes. */
+static void
+create_indexes(IngestStaging *staging, Relation rel)
+{
+	Relation	staging_rel = table_open(staging->staging, NoLock);
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
+
+		if (index->rd_index->indisready && !index->rd_index->indisexclusion)
+			staging->indexes = lappend(staging->indexes,
+									   create_index(staging_rel, index));
+		else if (index->rd_index->indisready)
+			staging->rebuilt = lappend_oid(staging->rebuilt,
+										   RelationGetRelid(index));
+		index_close(index, NoLock);
+	}
+	table_close(staging_rel, NoLock);
+}
+
+IngestStaging *
 ingest_staging_create(Oid relid)
 {
+	IngestStaging *staging = palloc0(sizeof(IngestStaging));
 	Relation	rel = table_open(relid, NoLock);
-	Oid			staging;
 
-	staging = make_new_heap(relid, rel->rd_rel->reltablespace,
-							rel->rd_rel->relam, rel->rd_rel->relpersistence,
-							ShareUpdateExclusiveLock);
+	staging->relid = relid;
+	staging->name = pstrdup(RelationGetRelationName(rel));
+	staging->staging = make_new_heap(relid, rel->rd_rel->reltablespace,
+									 rel->rd_rel->relam,
+									 rel->rd_rel->relpersistence,
+									 ShareUpdateExclusiveLock);
+	CommandCounterIncrement();
+	staging->staging_name = get_rel_name(staging->staging);
+	create_indexes(staging, rel);
 	table_close(rel, NoLock);
 	return staging;
 }
@@ -76,6 +148,11 @@ ingest_staging_may_freeze(void)
 	return INGEST_FREEZES_STAGED && ThereAreNoPriorRegisteredSnapshots() &&
 		ThereAreNoReadyPortals();
 }
+
+/* ------------------------------------------------------------------------
+ * Making it last
+ * ------------------------------------------------------------------------
+ */
 
 /*
  * Enter all pages into the visibility map.
@@ -106,15 +183,17 @@ set_visibility_map(Relation rel)
  * Make the pages of a staging table, or of its TOAST table, last.
  */
 static void
-make_durable(Oid relid, bool frozen)
+make_durable(Oid relid, bool frozen, IngestMeter *meter)
 {
 	Relation	rel = table_open(relid, NoLock);
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 
+	ingest_meter_enter(meter);
 	if (RelationNeedsWAL(rel) && nblocks > 0)
 		log_newpage_range(rel, MAIN_FORKNUM, 0, nblocks, true);
 	if (frozen)
 		set_visibility_map(rel);
+	ingest_meter_leave(meter, relid);
 	table_close(rel, NoLock);
 }
 
@@ -123,45 +202,253 @@ make_durable(Oid relid, bool frozen)
  * been maintained.
  */
 static void
-publish_toast(Oid toastrelid, bool frozen)
+seal_toast(Oid toastid, bool frozen, IngestMeter *meter)
 {
 	ReindexParams params = {0};
+	Oid			index;
 
-	LockRelationOid(toastrelid, AccessExclusiveLock);
-	make_durable(toastrelid, frozen);
-	reindex_relationCompat(toastrelid, 0, &params);
+	LockRelationOid(toastid, AccessExclusiveLock);
+	make_durable(toastid, frozen, meter);
+	index = toast_get_valid_index(toastid, AccessExclusiveLock);
+	ingest_meter_enter(meter);
+	reindex_relationCompat(toastid, 0, &params);
+	ingest_meter_leave(meter, index);
 }
 
-void
-ingest_staging_swap(Oid relid, Oid staging, bool frozen)
+/* Build an index, unless the rows that were loaded have had it built. */
+static void
+complete_index(const IngestStagingIndex *index, IngestMeter *meter)
 {
-	Relation	rel = table_open(staging, NoLock);
-	Oid			toastrelid = rel->rd_rel->reltoastrelid;
+	Relation	rel = index_open(index->staging, AccessExclusiveLock);
 	char		persistence = rel->rd_rel->relpersistence;
+	bool		built = RelationGetNumberOfBlocks(rel) > 0;
 
-	table_close(rel, NoLock);
-	make_durable(staging, frozen);
-	if (OidIsValid(toastrelid))
-		publish_toast(toastrelid, frozen);
-
-	rel = table_open(relid, AccessExclusiveLock);
-	CheckTableForSerializableConflictIn(rel);
-	pgstat_count_truncate(rel);
-	table_close(rel, NoLock);
-	finish_heap_swapCompat(relid, staging, false, false, true, true, true,
-						   RecentXmin, ReadNextMultiXactId(), persistence);
+	index_close(rel, NoLock);
+	if (built)
+		return;
+	ingest_meter_enter(meter);
+	ingest_index_build_from_table(index->staging, index->name, persistence);
+	ingest_meter_leave(meter, index->staging);
 }
 
 void
-ingest_staging_analyze(Oid relid)
+ingest_staging_seal(IngestStaging *staging, bool frozen, IngestMeter *meter)
 {
-	char	   *sql;
+	Relation	rel = table_open(staging->staging, NoLock);
+	Oid			toastid = rel->rd_rel->reltoastrelid;
+	ListCell   *lc;
 
-	sql = psprintf("ANALYZE %s",
-				   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-											  get_rel_name(relid)));
+	table_close(rel, NoLock);
+	make_durable(staging->staging, frozen, meter);
+	if (OidIsValid(toastid))
+		seal_toast(toastid, frozen, meter);
+	foreach(lc, staging->indexes)
+		complete_index(lfirst(lc), meter);
+}
+
+/* ------------------------------------------------------------------------
+ * Statistics
+ * ------------------------------------------------------------------------
+ */
+
+static void
+analyze_table(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	char	   *namespace = get_namespace_name(get_rel_namespace(relid));
+	char	   *sql = psprintf("ANALYZE %s",
+							   quote_qualified_identifier(namespace, name));
+
 	SPI_connect();
 	if (SPI_execute(sql, false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not analyze relation %u", relid);
 	SPI_finish();
+}
+
+/* Are the table's statistics those its staging table can have? */
+static bool
+has_plain_statistics(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		result = RelationGetStatExtList(rel) == NIL &&
+		!rel->rd_rel->relhassubclass &&
+		object_ownercheck(RelationRelationId, relid, GetUserId());
+
+	table_close(rel, NoLock);
+	return result;
+}
+
+void
+ingest_staging_analyze(IngestStaging *staging)
+{
+	if (!staging->analyzed && has_plain_statistics(staging->relid))
+	{
+		analyze_table(staging->staging);
+		staging->analyzed = true;
+	}
+}
+
+void
+ingest_staging_analyze_table(const IngestStaging *staging)
+{
+	if (!staging->analyzed)
+		analyze_table(staging->relid);
+}
+
+/* The statistics of a relation, or of an index's expressions, are another's. */
+static void
+hand_over_statistics(Oid from, Oid to)
+{
+	RemoveStatistics(to, 0);
+	CopyStatistics(from, to);
+}
+
+/* ------------------------------------------------------------------------
+ * Publishing
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Nobody else uses the table from here on.  Returns the OID of its TOAST
+ * table, which is locked as well.
+ */
+static Oid
+shut_out_others(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessExclusiveLock);
+	Oid			toastid = rel->rd_rel->reltoastrelid;
+
+	CheckTableForSerializableConflictIn(rel);
+	TransferPredicateLocksToHeapRelation(rel);
+	pgstat_count_truncate(rel);
+	table_close(rel, NoLock);
+	if (OidIsValid(toastid))
+		LockRelationOid(toastid, AccessExclusiveLock);
+	return toastid;
+}
+
+static void
+swap_index(const IngestStaging *staging, const IngestStagingIndex *index,
+		   IngestMeter *meter)
+{
+	Relation	rel = index_open(index->index, AccessExclusiveLock);
+
+	TransferPredicateLocksToHeapRelation(rel);
+	index_close(rel, NoLock);
+	ingest_exchange_storage(index->index, index->staging);
+	if (staging->analyzed)
+		hand_over_statistics(index->staging, index->index);
+	ingest_meter_move(meter, index->staging, index->index, index->index);
+}
+
+/* What the TOAST tables have cost goes to the one the table has now. */
+static void
+move_toast_figures(IngestMeter *meter, Oid from, Oid to)
+{
+	if (!OidIsValid(from) || !OidIsValid(to))
+		return;
+	ingest_meter_move(meter, from, to, from);
+	from = toast_get_valid_index(from, NoLock);
+	ingest_meter_move(meter, from, toast_get_valid_index(to, NoLock), from);
+}
+
+static void
+drop_table(Oid relid)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+}
+
+static void
+rebuild_index(Oid indexid, IngestMeter *meter)
+{
+	Relation	index = index_open(indexid, AccessExclusiveLock);
+	char		persistence = index->rd_rel->relpersistence;
+	char	   *name = pstrdup(RelationGetRelationName(index));
+
+	index_close(index, NoLock);
+	ingest_meter_enter(meter);
+	ingest_index_build_from_table(indexid, name, persistence);
+	ingest_meter_leave(meter, indexid);
+}
+
+void
+ingest_staging_swap(IngestStaging *staging, IngestMeter *meter)
+{
+	Oid			old_toast = shut_out_others(staging->relid);
+	Relation	rel = table_open(staging->staging, NoLock);
+	Oid			new_toast = rel->rd_rel->reltoastrelid;
+	ListCell   *lc;
+
+	table_close(rel, NoLock);
+	ingest_exchange_storage(staging->relid, staging->staging);
+	if (staging->analyzed)
+		hand_over_statistics(staging->staging, staging->relid);
+	foreach(lc, staging->indexes)
+		swap_index(staging, lfirst(lc), meter);
+	ingest_meter_move(meter, staging->staging, staging->relid, staging->relid);
+	CommandCounterIncrement();
+
+	move_toast_figures(meter, new_toast, old_toast);
+	drop_table(staging->staging);
+	ingest_exchange_name_toast(staging->relid);
+	CommandCounterIncrement();
+	foreach(lc, staging->rebuilt)
+		rebuild_index(lfirst_oid(lc), meter);
+}
+
+/* ------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------
+ */
+
+/* A text with a name in it replaced, or the text. */
+static char *
+replace_name(char *text, const char *name, const char *new_name)
+{
+	char	   *place = text ? strstr(text, name) : NULL;
+
+	/* the names of others may begin with it */
+	if (place == NULL || isalnum((unsigned char) place[strlen(name)]) ||
+		place[strlen(name)] == '_')
+		return text;
+	return psprintf("%.*s%s%s", (int) (place - text), text, new_name,
+					place + strlen(name));
+}
+
+static void
+replace_names(ErrorData *error, const char *name, const char *new_name)
+{
+	error->message = replace_name(error->message, name, new_name);
+	error->detail = replace_name(error->detail, name, new_name);
+	error->hint = replace_name(error->hint, name, new_name);
+	error->context = replace_name(error->context, name, new_name);
+	error->table_name = replace_name(error->table_name, name, new_name);
+	error->constraint_name = replace_name(error->constraint_name, name,
+										  new_name);
+}
+
+void
+ingest_staging_rethrow(List *stagings)
+{
+	ErrorData  *error = CopyErrorData();
+	ListCell   *lc;
+
+	FlushErrorState();
+	foreach(lc, stagings)
+	{
+		IngestStaging *staging = lfirst(lc);
+		ListCell   *lc2;
+
+		foreach(lc2, staging->indexes)
+		{
+			IngestStagingIndex *index = lfirst(lc2);
+
+			replace_names(error, index->staging_name, index->name);
+		}
+		replace_names(error, staging->staging_name, staging->name);
+	}
+	ReThrowError(error);
 }

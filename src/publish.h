@@ -4,6 +4,14 @@
  *		Staging tables: storage that is filled unseen, then put in the place
  *		of a table's own.
  *
+ *		staging = ingest_staging_create(relid);
+ *		... fill it and its indexes, without WAL but for these ...
+ *		ingest_staging_seal(staging, frozen, meter);
+ *		ingest_staging_analyze(staging);
+ *		ingest_staging_swap(staging, meter);
+ *
+ * Nobody is shut out of the table before the last step.
+ *
  * IDENTIFICATION
  *		src/publish.h
  *
@@ -14,14 +22,41 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+
+#include "compat.h"
+#include "usage.h"
+
+/* An index of a table and its counterpart. */
+typedef struct IngestStagingIndex
+{
+	Oid			index;			/* of the table */
+	Oid			staging;		/* of the staging table */
+	char	   *name;			/* of the former */
+	char	   *staging_name;
+} IngestStagingIndex;
+
+/* A table and its staging table. */
+typedef struct IngestStaging
+{
+	Oid			relid;			/* the table */
+	Oid			staging;
+	char	   *name;			/* of the table */
+	char	   *staging_name;
+	List	   *indexes;		/* of IngestStagingIndex */
+	List	   *rebuilt;		/* the table's other indexes, OIDs */
+	bool		analyzed;
+} IngestStaging;
+
 /* in publish.c */
 
 /*
  * Make an empty staging table for a table, which the caller has locked with
- * ShareUpdateExclusiveLock at least, and which stays so.  Returns its OID;
- * it is locked with AccessExclusiveLock.  Visible to the next command.
+ * ShareUpdateExclusiveLock at least, and which stays so.  It is locked with
+ * AccessExclusiveLock, as its indexes are, which are not even empty: they are
+ * to be built, like new indexes.  Visible to the next command.
  */
-extern Oid	ingest_staging_create(Oid relid);
+extern IngestStaging *ingest_staging_create(Oid relid);
 
 /*
  * May rows of a staging table be frozen, so that everybody sees them as soon
@@ -30,16 +65,34 @@ extern Oid	ingest_staging_create(Oid relid);
 extern bool ingest_staging_may_freeze(void);
 
 /*
- * Replace a table's rows by those of its staging table, whose pages nobody
- * has logged, and build the table's indexes.  With frozen all of its pages
- * are frozen.  The staging table is gone afterwards.  Raises an error for
- * what a constraint's index does not allow.
+ * Make the pages of a staging table last, which nobody has logged.  With
+ * frozen all of its pages are frozen.  Indexes that have not been built are.
+ */
+extern void ingest_staging_seal(IngestStaging *staging, bool frozen,
+								IngestMeter *meter);
+
+/*
+ * Collect statistics of the staging table, if these are all that the table
+ * can have.  Otherwise ingest_staging_analyze_table() does so, when the table
+ * has its new rows.
+ */
+extern void ingest_staging_analyze(IngestStaging *staging);
+extern void ingest_staging_analyze_table(const IngestStaging *staging);
+
+/*
+ * Replace the table's rows by those of the staging table, which is gone then.
+ * The table's index may raise an error for what a constraint does not allow,
+ * but only an exclusion constraint's, the others having been checked.
  *
  * Locks the table with AccessExclusiveLock.
  */
-extern void ingest_staging_swap(Oid relid, Oid staging, bool frozen);
+extern void ingest_staging_swap(IngestStaging *staging, IngestMeter *meter);
 
-/* Collect statistics of a table. */
-extern void ingest_staging_analyze(Oid relid);
+/*
+ * Call in PG_CATCH(): throw the error in hand again, with the tables' and
+ * their indexes' names in place of those of the staging tables (a list of
+ * IngestStaging).
+ */
+pg_noreturn extern void ingest_staging_rethrow(List *stagings);
 
 #endif							/* INGEST_PUBLISH_H */

@@ -4,11 +4,12 @@
  *		Strategy "staged": mode replace.
  *
  * The rows go to new storage of each leaf, by the machinery of "direct"
- * (direct.c): the same processes, the same errors, but no WAL and no indexes.
- * When all are there each leaf's storage is exchanged for the new one
- * (publish.c).  A leaf that no row belongs to is empty afterwards: what the
- * target holds is what the source holds.  Foreign keys of the new rows,
- * statement triggers and statistics follow.
+ * (direct.c): the same processes, the same errors, but no WAL.  When all are
+ * there the new storage gets its indexes, by which duplicate keys are found,
+ * and its statistics, and is logged; and then each leaf's storage is exchanged
+ * for the new one (publish.c).  A leaf that no row belongs to is empty
+ * afterwards: what the target holds is what the source holds.  Foreign keys of
+ * the new rows and statement triggers follow.
  *
  * What TRUNCATE refuses is refused.  So is what "direct" cannot do, whatever
  * cares for the rows that go (triggers for DELETE and TRUNCATE), and logical
@@ -18,8 +19,11 @@
  * Locks: ShareUpdateExclusiveLock on each leaf from the start, so that two of
  * these loads, or one and VACUUM or CREATE INDEX CONCURRENTLY, do not meet
  * with the locks that publishing takes; readers and writers go on.  What they
- * write until then is replaced, too.  AccessExclusiveLock on each leaf to
- * publish.  The target of a partitioned table is locked as COPY locks it.
+ * write until then is replaced, too.  AccessExclusiveLock on each leaf, in the
+ * order of OIDs, when all is ready for all of them.  The target of a
+ * partitioned table is locked as COPY locks it.  Who replaces has the first of
+ * these locks before any other on a table (ingest_load_lock_replaced()), so
+ * that two of them queue up: neither waits for the other's weaker lock.
  *
  * IDENTIFICATION
  *		src/staged.c
@@ -140,7 +144,7 @@ staged_unusable(Relation rel, const IngestOptions *options,
  * A staging table for a leaf, which nothing else in the session may use.  For
  * the target itself ingest_load_check_replace() has seen to that.
  */
-static Oid
+static IngestStaging *
 begin_leaf(Oid relid, bool is_target)
 {
 	if (!is_target)
@@ -153,10 +157,33 @@ begin_leaf(Oid relid, bool is_target)
 	return ingest_staging_create(relid);
 }
 
+/*
+ * What takes time comes first, for all leaves, lest the first one be locked
+ * while that is done for the last.
+ */
+static void
+publish(IngestWriteTarget *target, List *stagings, bool frozen)
+{
+	ListCell   *lc;
+
+	foreach(lc, stagings)
+	{
+		ingest_staging_seal(lfirst(lc), frozen, target->meter);
+		if (target->options->analyze)
+			ingest_staging_analyze(lfirst(lc));
+	}
+	foreach(lc, stagings)
+		ingest_staging_swap(lfirst(lc), target->meter);
+	if (!target->options->analyze)
+		return;
+	foreach(lc, stagings)
+		ingest_staging_analyze_table(lfirst(lc));
+}
+
 static const IngestDirectStager stager = {
 	.begin = begin_leaf,
-	.publish = ingest_staging_swap,
 	.may_freeze = ingest_staging_may_freeze,
+	.publish = publish,
 };
 
 static void *
@@ -165,16 +192,22 @@ staged_begin(IngestWriteTarget *target)
 	return ingest_direct_begin(target, &stager);
 }
 
+/* Errors speak of the leaves and their indexes, not of staging tables. */
 static void
-staged_finish(IngestWriteTarget *target, void *state)
+staged_write(IngestWriteTarget *target, void *state, int64 max_rows)
 {
-	ListCell   *lc;
+	MemoryContext context = CurrentMemoryContext;
 
-	ingest_direct_finish(target, state);
-	if (!target->options->analyze)
-		return;
-	foreach(lc, ingest_direct_load_leaves(state))
-		ingest_staging_analyze(lfirst_oid(lc));
+	PG_TRY();
+	{
+		ingest_direct_write(target, state, max_rows);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		ingest_staging_rethrow(ingest_direct_load_stagings(state));
+	}
+	PG_END_TRY();
 }
 
 const IngestWriter ingest_writer_staged = {
@@ -182,6 +215,6 @@ const IngestWriter ingest_writer_staged = {
 	.needs_parser = true,
 	.unusable = staged_unusable,
 	.begin = staged_begin,
-	.write = ingest_direct_write,
-	.finish = staged_finish,
+	.write = staged_write,
+	.finish = ingest_direct_finish,
 };

@@ -339,11 +339,27 @@ pending_requests(Oid relid, int64 *fetched, int64 *hit)
 }
 
 /*
- * Book the page requests since the last look to each watched relation.
+ * Book the page requests since the last look to a watched relation.
  *
  * Counters that went backwards were handed over in between, and what they
  * showed before is lost.
  */
+static void
+book_relation_requests(WatchedRelation *relation)
+{
+	int64		fetched;
+	int64		hit;
+
+	pending_requests(relation->relid, &fetched, &hit);
+	if (!pgstat_track_counts || fetched < relation->last_fetched)
+		relation->requests_known = false;
+	relation->fetched += fetched - relation->last_fetched;
+	relation->hit += hit - relation->last_hit;
+	relation->last_fetched = fetched;
+	relation->last_hit = hit;
+}
+
+/* The same for all relations. */
 static void
 book_requests(IngestMeter *meter)
 {
@@ -353,19 +369,7 @@ book_requests(IngestMeter *meter)
 		return;
 
 	foreach(lc, meter->relations)
-	{
-		WatchedRelation *relation = (WatchedRelation *) lfirst(lc);
-		int64		fetched;
-		int64		hit;
-
-		pending_requests(relation->relid, &fetched, &hit);
-		if (!pgstat_track_counts || fetched < relation->last_fetched)
-			relation->requests_known = false;
-		relation->fetched += fetched - relation->last_fetched;
-		relation->hit += hit - relation->last_hit;
-		relation->last_fetched = fetched;
-		relation->last_hit = hit;
-	}
+		book_relation_requests((WatchedRelation *) lfirst(lc));
 }
 
 /*
@@ -667,4 +671,36 @@ ingest_meter_merge(IngestMeter *total, const IngestMeter *part)
 	total->attributed |= part->attributed;
 	foreach(lc, part->relations)
 		merge_relation(total, lfirst(lc));
+}
+
+void
+ingest_meter_move(IngestMeter *meter, Oid from, Oid to, Oid oid)
+{
+	WatchedRelation *source = find_relation(meter, from);
+	WatchedRelation *relation = find_relation(meter, to);
+	WatchedRelation part;
+	bool		found;
+
+	if (source == NULL || relation == NULL)
+		return;
+	book_relation_requests(source);
+	book_relation_requests(relation);
+	part = *source;
+	part.relid = to;
+	merge_relation(meter, &part);
+
+	/* the other entry goes by the other OID, of which no more is to come */
+	source->fetched = source->hit = source->dirtied = source->written = 0;
+	source->wal = (WalUsage) {0};
+	source->note = 0;
+	if (oid == from)
+	{
+		source->relid = to;
+		relation->relid = from;
+		watch_insert(meter->index, from, &found)->relation = relation;
+		watch_insert(meter->index, to, &found)->relation = source;
+	}
+	pending_requests(source->relid, &source->last_fetched, &source->last_hit);
+	pending_requests(relation->relid, &relation->last_fetched,
+					 &relation->last_hit);
 }

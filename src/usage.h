@@ -165,6 +165,13 @@ extern void ingest_meter_leave(IngestMeter *meter, Oid relid);
 extern void ingest_meter_note(IngestMeter *meter, Oid relid, int note);
 
 /*
+ * What has been booked to relation from was work on relation to, whose
+ * storage it was to become: book it there.  Both are watched.  From now on
+ * the relation is known by the OID oid, which is one of the two.
+ */
+extern void ingest_meter_move(IngestMeter *meter, Oid from, Oid to, Oid oid);
+
+/*
  * A meter's figures as bytes, and several processes' figures as one.  Both
  * sides must run the same library on the same server.  What is received does
  * not run: it is there to be merged and read.

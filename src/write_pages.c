@@ -381,9 +381,7 @@ flush_writer(IngestPageWriter *writer)
 
 	enter_free_space(writer, blocks[npages - 1]);
 	if (pages->meter)
-		ingest_meter_leave(pages->meter, pages->staged ?
-						   writer->rel->rd_rel->relrewrite :
-						   RelationGetRelid(writer->rel));
+		ingest_meter_leave(pages->meter, RelationGetRelid(writer->rel));
 
 	writer->npages = 0;
 	if (writer->placed)

@@ -54,8 +54,7 @@ extern IngestPages *ingest_pages_begin(TransactionId xid, CommandId cid,
 /*
  * From now on pages are those of storage that nobody sees before it has been
  * logged as a whole: they are not logged.  With frozen their rows are seen by
- * everybody then.  Their relation is a transient heap (relrewrite); the meter
- * is told the relation that it will replace.
+ * everybody then.
  */
 extern void ingest_pages_stage(IngestPages *pages, bool frozen);
 extern bool ingest_pages_staged(const IngestPages *pages);
