@@ -100,7 +100,7 @@ REGRESS = $(SQL_TESTS)
 REGRESS_OPTS = --load-extension=ingest_tools
 
 ISOLATION = bench_vs_alter direct_vs_maintenance direct_vs_parent direct_vs_readers direct_vs_writers \
-	load_vs_ddl load_vs_load load_vs_parent load_vs_read
+	load_vs_ddl load_vs_load load_vs_parent load_vs_read staged_vs_others
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ingest_tools
 
 TAP_TESTS = 1

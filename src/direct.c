@@ -577,6 +577,8 @@ load_all(DirectLoad *load)
 	load_pages(load, format, xid, cid);
 
 	ingest_meter_phase(target->meter, INGEST_PHASE_INDEX);
+	if (load->stager != NULL)
+		load->stager->filled(target, load->stagings);
 	if (load->indexer != NULL)
 	{
 		ingest_index_apply_serial(load->indexer, estate);

@@ -104,9 +104,12 @@ typedef struct IngestDirectStager
 	bool		(*may_freeze) (void);
 
 	/*
-	 * All rows are in the staging tables (a list of IngestStaging), and what
-	 * has been collected for their indexes: make them the leaves' own.
+	 * All rows are in the staging tables (a list of IngestStaging): get them
+	 * ready for indexes to be built, of which some may be scans.
 	 */
+	void		(*filled) (IngestWriteTarget *target, List *stagings);
+
+	/* And so is what has been collected for indexes: make it the leaves'. */
 	void		(*publish) (IngestWriteTarget *target, List *stagings,
 							bool frozen);
 } IngestDirectStager;

@@ -121,6 +121,17 @@ create_indexes(IngestStaging *staging, Relation rel)
 	table_close(staging_rel, NoLock);
 }
 
+/* A table's TOAST table, if it has one. */
+static Oid
+get_toast_table(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			toastid = rel->rd_rel->reltoastrelid;
+
+	table_close(rel, NoLock);
+	return toastid;
+}
+
 IngestStaging *
 ingest_staging_create(Oid relid)
 {
@@ -197,18 +208,16 @@ make_durable(Oid relid, bool frozen, IngestMeter *meter)
 	table_close(rel, NoLock);
 }
 
-/*
- * The staging table's TOAST table: its pages, and its index, which has not
- * been maintained.
- */
-static void
-seal_toast(Oid toastid, bool frozen, IngestMeter *meter)
+void
+ingest_staging_build_toast(const IngestStaging *staging, IngestMeter *meter)
 {
+	Oid			toastid = get_toast_table(staging->staging);
 	ReindexParams params = {0};
 	Oid			index;
 
+	if (!OidIsValid(toastid))
+		return;
 	LockRelationOid(toastid, AccessExclusiveLock);
-	make_durable(toastid, frozen, meter);
 	index = toast_get_valid_index(toastid, AccessExclusiveLock);
 	ingest_meter_enter(meter);
 	reindex_relationCompat(toastid, 0, &params);
@@ -234,14 +243,12 @@ complete_index(const IngestStagingIndex *index, IngestMeter *meter)
 void
 ingest_staging_seal(IngestStaging *staging, bool frozen, IngestMeter *meter)
 {
-	Relation	rel = table_open(staging->staging, NoLock);
-	Oid			toastid = rel->rd_rel->reltoastrelid;
+	Oid			toastid = get_toast_table(staging->staging);
 	ListCell   *lc;
 
-	table_close(rel, NoLock);
 	make_durable(staging->staging, frozen, meter);
 	if (OidIsValid(toastid))
-		seal_toast(toastid, frozen, meter);
+		make_durable(toastid, frozen, meter);
 	foreach(lc, staging->indexes)
 		complete_index(lfirst(lc), meter);
 }
@@ -378,11 +385,9 @@ void
 ingest_staging_swap(IngestStaging *staging, IngestMeter *meter)
 {
 	Oid			old_toast = shut_out_others(staging->relid);
-	Relation	rel = table_open(staging->staging, NoLock);
-	Oid			new_toast = rel->rd_rel->reltoastrelid;
+	Oid			new_toast = get_toast_table(staging->staging);
 	ListCell   *lc;
 
-	table_close(rel, NoLock);
 	ingest_exchange_storage(staging->relid, staging->staging);
 	if (staging->analyzed)
 		hand_over_statistics(staging->staging, staging->relid);

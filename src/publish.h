@@ -5,7 +5,9 @@
  *		of a table's own.
  *
  *		staging = ingest_staging_create(relid);
- *		... fill it and its indexes, without WAL but for these ...
+ *		... fill it without WAL ...
+ *		ingest_staging_build_toast(staging, meter);
+ *		... fill its indexes ...
  *		ingest_staging_seal(staging, frozen, meter);
  *		ingest_staging_analyze(staging);
  *		ingest_staging_swap(staging, meter);
@@ -63,6 +65,13 @@ extern IngestStaging *ingest_staging_create(Oid relid);
  * as they are published?
  */
 extern bool ingest_staging_may_freeze(void);
+
+/*
+ * All rows are in the staging table: build its TOAST table's index, which
+ * nobody has maintained.
+ */
+extern void ingest_staging_build_toast(const IngestStaging *staging,
+									   IngestMeter *meter);
 
 /*
  * Make the pages of a staging table last, which nobody has logged.  With

@@ -157,6 +157,16 @@ begin_leaf(Oid relid, bool is_target)
 	return ingest_staging_create(relid);
 }
 
+/* All rows are staged. */
+static void
+finish_rows(IngestWriteTarget *target, List *stagings)
+{
+	ListCell   *lc;
+
+	foreach(lc, stagings)
+		ingest_staging_build_toast(lfirst(lc), target->meter);
+}
+
 /*
  * What takes time comes first, for all leaves, lest the first one be locked
  * while that is done for the last.
@@ -183,6 +193,7 @@ publish(IngestWriteTarget *target, List *stagings, bool frozen)
 static const IngestDirectStager stager = {
 	.begin = begin_leaf,
 	.may_freeze = ingest_staging_may_freeze,
+	.filled = finish_rows,
 	.publish = publish,
 };
 
