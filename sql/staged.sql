@@ -106,6 +106,85 @@ WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'staged\_p%'
 ORDER BY 1, 2;
 ROLLBACK;
 
+-- every kind of index, and what belongs to a table beside its rows
+CREATE TABLE staged_i (id int, k int, v text, r int4range, p point, n int);
+ALTER TABLE staged_i ADD CONSTRAINT staged_i_key UNIQUE (id) INCLUDE (k);
+CREATE INDEX staged_i_hash ON staged_i USING hash (k);
+CREATE INDEX staged_i_gin ON staged_i USING gin (string_to_array(v, ' '));
+CREATE INDEX staged_i_gist ON staged_i USING gist (p);
+CREATE INDEX staged_i_spgist ON staged_i USING spgist (v text_ops);
+CREATE INDEX staged_i_brin ON staged_i USING brin (id int4_minmax_ops) WITH (pages_per_range = 4);
+CREATE INDEX staged_i_desc ON staged_i (k DESC NULLS LAST, v COLLATE "C") WITH (fillfactor = 70);
+CREATE UNIQUE INDEX staged_i_partial ON staged_i (n) NULLS NOT DISTINCT WHERE id > 10;
+CREATE INDEX staged_i_expression ON staged_i ((id % 10));
+ALTER INDEX staged_i_expression ALTER COLUMN 1 SET STATISTICS 50;
+ALTER TABLE staged_i ADD CONSTRAINT staged_i_excl EXCLUDE USING gist (r WITH &&);
+INSERT INTO staged_i SELECT i, i, 'old', int4range(i, i + 1), point(i, i), i FROM generate_series(1, 50) i;
+ANALYZE staged_i;
+\set kinds :abs_builddir '/results/staged_kinds.csv'
+COPY (SELECT i, i % 7, CASE WHEN i % 100 = 0 THEN repeat(i || ' ', 5000) ELSE 'row ' || i END,
+	int4range(i, i + 1), point(i, -i), nullif(i, 2000) FROM generate_series(1, 3000) i) TO :'kinds' (FORMAT csv);
+CREATE TEMP VIEW staged_i_catalog AS
+	SELECT c.relname, pg_get_indexdef(c.oid) AS def, i.indisvalid, i.indisready, i.indislive, i.indisunique,
+		d.conname, d.contype, c.relam, c.reloptions
+	FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid LEFT JOIN pg_constraint d ON d.conindid = i.indexrelid
+	WHERE i.indrelid = 'staged_i'::regclass;
+CREATE TEMP TABLE staged_i_catalog_before AS TABLE staged_i_catalog;
+SELECT rows_loaded FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace');
+SELECT count(*) FROM (TABLE staged_i_catalog EXCEPT TABLE staged_i_catalog_before) d;
+SET enable_seqscan = off;
+SELECT count(*) FROM staged_i WHERE id BETWEEN 1000 AND 1009;
+SELECT count(*) FROM staged_i WHERE k = 5;
+SELECT count(*) FROM staged_i WHERE string_to_array(v, ' ') @> '{1700}';
+SELECT count(*) FROM staged_i WHERE p <@ box '(10,-10),(20,-20)';
+SELECT count(*) FROM staged_i WHERE v = 'row 17';
+SELECT count(*) FROM staged_i WHERE k = 5 AND v COLLATE "C" = 'row 12';
+SELECT count(*) FROM staged_i WHERE n IS NULL AND id > 10;
+SELECT count(*) FROM staged_i WHERE r && int4range(100, 110);
+SELECT count(*) FROM staged_i WHERE id % 10 = 3;
+SET enable_indexscan = off;
+SELECT count(*) FROM staged_i WHERE id BETWEEN 1000 AND 1009;
+RESET enable_indexscan;
+RESET enable_seqscan;
+SELECT relname, reltuples FROM pg_class WHERE relname IN ('staged_i', 'staged_i_key', 'staged_i_partial') ORDER BY 1;
+SELECT tablename, attname, n_distinct FROM pg_stats WHERE tablename IN ('staged_i', 'staged_i_expression')
+	AND attname IN ('id', 'k', 'expr') ORDER BY 1, 2;
+-- the report knows the table and its indexes, and nothing else
+SELECT r->>'relation' AS relation, r->>'kind' AS kind, r->>'index_mode' AS index_mode
+FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace, analyze off') l,
+	json_array_elements(l.relations::json) r ORDER BY 1, 2;
+-- each constraint by its own name and with COPY's error
+\set VERBOSITY default
+\set wrong :abs_builddir '/results/staged_wrong.csv'
+COPY (SELECT i % 2, i, 'x', int4range(i, i + 1), NULL, i FROM generate_series(1, 3) i) TO :'wrong' (FORMAT csv);
+SELECT FROM ingest_load('staged_i', :'wrong', 'format csv, strategy staged, mode replace');
+COPY (SELECT i, i, 'x', int4range(i, i + 1), NULL, NULL FROM generate_series(11, 13) i) TO :'wrong' (FORMAT csv);
+SELECT FROM ingest_load('staged_i', :'wrong', 'format csv, strategy staged, mode replace');
+COPY (SELECT i, i, 'x', int4range(i, i + 2), NULL, i FROM generate_series(1, 3) i) TO :'wrong' (FORMAT csv);
+SELECT FROM ingest_load('staged_i', :'wrong', 'format csv, strategy staged, mode replace');
+\set VERBOSITY terse
+SELECT count(*) FROM staged_i;
+-- statistics of several columns, which only the table has
+CREATE STATISTICS staged_i_stats ON id, k FROM staged_i;
+SELECT rows_loaded FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace');
+SELECT count(*) FROM pg_statistic_ext_data d JOIN pg_statistic_ext s ON s.oid = d.stxoid WHERE stxname = 'staged_i_stats';
+-- an index that is not ready is left alone, one that is but is not valid is filled
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'staged_i_desc'::regclass;
+UPDATE pg_index SET indisvalid = false, indisready = false WHERE indexrelid = 'staged_i_hash'::regclass;
+SELECT rows_loaded FROM ingest_load('staged_i', :'none', 'format csv, strategy staged, mode replace');
+SELECT relname, indisvalid, indisready FROM staged_i_catalog WHERE relname IN ('staged_i_desc', 'staged_i_hash') ORDER BY 1;
+SELECT pg_relation_size('staged_i_desc') = 8192 AS is_empty, pg_relation_size('staged_i_hash') > 100000 AS has_old_content;
+REINDEX TABLE staged_i;
+SELECT count(*) FROM (TABLE staged_i_catalog EXCEPT TABLE staged_i_catalog_before) d;
+-- a TOAST table belongs to its table, and is gone with it
+SELECT t.relname = 'pg_toast_' || c.oid AS named, i.relname = 'pg_toast_' || c.oid || '_index' AS index_named, t.relrewrite
+FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid
+JOIN pg_index x ON x.indrelid = t.oid JOIN pg_class i ON i.oid = x.indexrelid WHERE c.relname = 'staged_i';
+SELECT reltoastrelid AS toast FROM pg_class WHERE relname = 'staged_i' \gset
+DROP VIEW staged_i_catalog;
+DROP TABLE staged_i;
+SELECT count(*) FROM pg_class WHERE oid = :toast;
+
 -- unlogged and temporary tables
 CREATE UNLOGGED TABLE staged_u (LIKE staged_t INCLUDING ALL);
 SELECT rows_loaded FROM ingest_load('staged_u', :'file', 'format csv, strategy staged, mode replace');
