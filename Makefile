@@ -59,6 +59,8 @@ OBJS = \
 	src/source.o \
 	src/spool.o \
 	src/staged.o \
+	src/staged_check.o \
+	src/staged_transfer.o \
 	src/strategy.o \
 	src/toast.o \
 	src/usage.o \

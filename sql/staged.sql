@@ -241,12 +241,114 @@ SELECT rows_loaded FROM ingest_load('staged_t', :'none', 'format csv, strategy s
 RESET ROLE;
 SELECT relowner::regrole = current_user::regrole AS same_owner FROM pg_class WHERE oid = 'staged_t'::regclass;
 
--- rows that are added are not staged
-SET client_min_messages = notice;
-SELECT strategy_used, reason FROM ingest_load('staged_t', :'none', 'format csv, strategy staged, mode append');
-SET client_min_messages = warning;
+SELECT set_config('staged.dup', :'dup', false) <> '' AS ok;
+
+-- mode append: rows are staged, then added
+SET ingest_tools.chunk_size = 4096;
+CREATE TABLE staged_a (id int, k int, v text, UNIQUE (id, k)) PARTITION BY RANGE (id);
+CREATE TABLE staged_a1 PARTITION OF staged_a FOR VALUES FROM (0) TO (1000);
+CREATE TABLE staged_a2 (gone int, v text, k int, id int);
+ALTER TABLE staged_a2 DROP gone;
+ALTER TABLE staged_a ATTACH PARTITION staged_a2 DEFAULT;
+ALTER TABLE staged_a2 ALTER v SET STORAGE external;
+CREATE INDEX ON staged_a (k);
+CREATE INDEX ON staged_a USING gin (string_to_array(left(v, 100), ' '));
+CREATE INDEX staged_a_long ON staged_a (md5(v));
+INSERT INTO staged_a SELECT i, -1, repeat('old ', 3000) FROM generate_series(1, 4000, 100) i;
+CREATE TEMP TABLE staged_a_before AS TABLE staged_a;
+SELECT strategy_used, reason, rows_read, rows_loaded, workers_used > 1 AS parallel
+FROM ingest_load('staged_a', :'file', 'format csv, strategy staged, workers 3');
+SELECT count(*) FROM (TABLE staged_a EXCEPT ALL (TABLE staged_copy UNION ALL TABLE staged_a_before)) d;
+SELECT count(*) FROM ((TABLE staged_copy UNION ALL TABLE staged_a_before) EXCEPT ALL TABLE staged_a) d;
+SET enable_seqscan = off;
+SELECT count(*), sum(id) FROM staged_a WHERE k >= -1;
+SELECT count(*) FROM staged_a WHERE string_to_array(left(v, 100), ' ') @> '{17}';
+SELECT count(*) FROM staged_a a JOIN staged_copy c ON md5(a.v) = md5(c.v) AND a.id = c.id;
+RESET enable_seqscan;
+SELECT count(*) FROM pg_class WHERE relrewrite <> 0 OR relname LIKE 'pg\_temp\_%';
+SELECT r->>'relation' AS relation, r->>'kind' AS kind, r->>'index_mode' AS index_mode, (r->>'wal_records')::int > 0 AS wal
+FROM ingest_load('staged_a2', :'none', 'format csv, strategy staged') l, json_array_elements(l.relations::json) r ORDER BY 1, 2;
+-- a file that is bad leaves no trace in the table: not a page
+CREATE TEMP VIEW staged_a_size AS SELECT sum(pg_total_relation_size(relid)) AS bytes FROM pg_partition_tree('staged_a');
+SELECT bytes FROM staged_a_size \gset
+\set VERBOSITY default
+SELECT FROM ingest_load('staged_a', :'file', 'format csv, strategy staged');
+\set VERBOSITY terse
+SELECT FROM ingest_load('staged_a', :'bad', 'format csv, strategy staged, workers 2');
+COPY (SELECT i % 3000 + 5000, 1, 'x' FROM generate_series(1, 3001) i) TO :'dup' (FORMAT csv);
+SELECT FROM ingest_load('staged_a', :'dup', 'format csv, strategy staged, workers 2');
+SELECT bytes = :bytes AS same_size FROM staged_a_size;
+-- but one that direct loads does
+SELECT FROM ingest_load('staged_a', :'dup', 'format csv, strategy direct');
+SELECT bytes > :bytes AS larger FROM staged_a_size;
+-- keys that mix with those of the table, descending, of several columns, NULL
+CREATE TABLE staged_m (a int, b text, c int, UNIQUE (a, b), UNIQUE (c));
+CREATE UNIQUE INDEX staged_m_desc ON staged_m (c DESC, a) WHERE a % 2 = 0;
+CREATE UNIQUE INDEX staged_m_low ON staged_m (lower(b), a);
+INSERT INTO staged_m SELECT i / 10, 'b' || i, i FROM generate_series(1, 2000, 2) i;
+INSERT INTO staged_m VALUES (NULL, NULL, NULL);
+COPY (SELECT i / 10, 'b' || i, i FROM generate_series(2, 3000, 2) i UNION ALL SELECT NULL, NULL, NULL) TO :'dup' (FORMAT csv);
+SELECT rows_loaded FROM ingest_load('staged_m', :'dup', 'format csv, strategy staged');
+SELECT count(*), count(DISTINCT c), sum(c) FROM staged_m;
+\set VERBOSITY default
+DO $$
+DECLARE
+	i int;
+	file text := current_setting('staged.dup');
+	bytes bigint := pg_total_relation_size('staged_m');
+	message text;
+BEGIN
+	FOREACH i IN ARRAY ARRAY[1, 2, 999, 1000, 1999, 2000, 2998, 3000] LOOP
+		EXECUTE format('COPY (SELECT * FROM (SELECT 10000 + g, ''new'' || g, 10000 + g FROM generate_series(1, 100) g
+			UNION ALL SELECT a, b, -c FROM staged_m WHERE c = %s AND a IS NOT NULL
+			UNION ALL SELECT -g, ''new'' || g, -10000 - g FROM generate_series(1, 100) g) x) TO %L (FORMAT csv)', i, file);
+		BEGIN
+			PERFORM ingest_load('staged_m', file, 'format csv, strategy staged');
+			RAISE WARNING 'key % was not found', i;
+		EXCEPTION WHEN unique_violation THEN
+			GET STACKED DIAGNOSTICS message = CONSTRAINT_NAME;
+			IF pg_total_relation_size('staged_m') <> bytes THEN
+				RAISE WARNING 'key % was found late', i;
+			END IF;
+		END;
+	END LOOP;
+END $$;
+\set VERBOSITY terse
+-- within a transaction, over a savepoint, into rows of its own
+BEGIN;
+SELECT rows_loaded FROM ingest_load('staged_a', :'none', 'format csv, strategy staged');
+TRUNCATE staged_a;
+SELECT rows_loaded FROM ingest_load('staged_a', :'file', 'format csv, strategy staged');
+SAVEPOINT s;
+SELECT FROM ingest_load('staged_a', :'file', 'format csv, strategy staged');
+ROLLBACK TO s;
+DELETE FROM staged_a WHERE id % 2 = 0;
+COPY (SELECT * FROM staged_copy WHERE id % 2 = 0) TO :'dup' (FORMAT csv);
+COPY staged_a FROM :'dup' (FORMAT csv, STRATEGY staged, WORKERS 2);
+COMMIT;
+SELECT count(*) FROM (TABLE staged_a EXCEPT ALL TABLE staged_copy) d;
+-- foreign keys, deferrable and exclusion constraints, triggers of statements
+CREATE TABLE staged_c (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, k int REFERENCES staged_ref, v text,
+	EXCLUDE (id WITH =));
+CREATE FUNCTION staged_statement() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN RAISE WARNING ''% %: % rows'', TG_WHEN, TG_OP, (SELECT count(*) FROM staged_c); RETURN NULL; END';
+CREATE TRIGGER before BEFORE INSERT ON staged_c EXECUTE FUNCTION staged_statement();
+CREATE TRIGGER after AFTER INSERT ON staged_c EXECUTE FUNCTION staged_statement();
+SELECT rows_loaded FROM ingest_load('staged_c', :'file', 'format csv, strategy staged');
+SELECT FROM ingest_load('staged_c', :'file', 'format csv, strategy staged');
+SELECT count(*) FROM staged_c;
+-- unlogged and temporary tables, and one that cannot be staged
+SELECT rows_loaded FROM ingest_load('staged_u', :'none', 'format csv, strategy staged');
+TRUNCATE staged_u, staged_temp;
+SELECT rows_loaded FROM ingest_load('staged_u', :'file', 'format csv, strategy staged');
+SELECT rows_loaded FROM ingest_load('staged_temp', :'file', 'format csv, strategy staged');
+SELECT count(*) FROM (TABLE staged_u EXCEPT ALL TABLE staged_temp) d;
+CREATE FUNCTION staged_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TRIGGER tr BEFORE INSERT ON staged_u FOR EACH ROW EXECUTE FUNCTION staged_row();
+SELECT strategy_used, reason FROM ingest_load('staged_u', :'none', 'format csv, strategy staged');
+RESET ingest_tools.chunk_size;
 
 DROP OWNED BY regress_staged;
 DROP ROLE regress_staged;
-DROP TABLE staged_t, staged_copy, staged_p, staged_u, staged_temp, staged_fk, staged_ref, staged_d;
-DROP FUNCTION staged_trigger();
+DROP TABLE staged_t, staged_copy, staged_p, staged_u, staged_temp, staged_fk, staged_ref, staged_d, staged_a, staged_m, staged_c CASCADE;
+DROP FUNCTION staged_trigger(), staged_statement(), staged_row();

@@ -753,6 +753,23 @@ get_extension_schema(Oid extension)
 }
 #endif
 
+/* index_beginscan: instrument from 18. */
+static inline IndexScanDesc
+index_beginscanCompat(Relation heapRelation, Relation indexRelation,
+					  Snapshot snapshot, int nkeys, int norderbys)
+{
+#if PG_VERSION_NUM >= 190000
+	return index_beginscan(heapRelation, indexRelation, snapshot, NULL, nkeys,
+						   norderbys, 0);
+#elif PG_VERSION_NUM >= 180000
+	return index_beginscan(heapRelation, indexRelation, snapshot, NULL, nkeys,
+						   norderbys);
+#else
+	return index_beginscan(heapRelation, indexRelation, snapshot, nkeys,
+						   norderbys);
+#endif
+}
+
 /* index_build: progress from 19. */
 static inline void
 index_buildCompat(Relation heap, Relation index, IndexInfo *info,

@@ -538,11 +538,11 @@ begin_staging(DirectLoad *load)
  * The staging tables' rows become the leaves'.
  */
 static void
-publish(DirectLoad *load)
+publish(DirectLoad *load, EState *estate)
 {
 	if (load->stager == NULL)
 		return;
-	load->stager->publish(load->target, load->stagings, load->shared->frozen);
+	load->stager->publish(load->target, load->stagings, load->shared, estate);
 	CommandCounterIncrement();
 
 	/* index builds report as if they were CREATE INDEX */
@@ -584,7 +584,7 @@ load_all(DirectLoad *load)
 		ingest_index_apply_serial(load->indexer, estate);
 		ingest_index_end(load->indexer);
 	}
-	publish(load);
+	publish(load, estate);
 	ingest_meter_phase(target->meter, INGEST_PHASE_TRIGGER);
 	finish_leaves(load);
 	ExecASInsertTriggers(estate, ingest_route_target(load->route), NULL);

@@ -17,6 +17,7 @@
 
 #include "postgres.h"
 
+#include "nodes/execnodes.h"
 #include "nodes/pg_list.h"
 #include "port/atomics.h"
 #include "storage/dsm.h"
@@ -109,9 +110,12 @@ typedef struct IngestDirectStager
 	 */
 	void		(*filled) (IngestWriteTarget *target, List *stagings);
 
-	/* And so is what has been collected for indexes: make it the leaves'. */
+	/*
+	 * And so is what has been collected for indexes: make it the leaves'.
+	 * first_block of the leaves is set to where the rows are then.
+	 */
 	void		(*publish) (IngestWriteTarget *target, List *stagings,
-							bool frozen);
+							IngestDirectShared *shared, EState *estate);
 } IngestDirectStager;
 
 /*

@@ -7,14 +7,15 @@
  * A staging table is the transient heap that CLUSTER and ALTER TABLE make
  * when they rewrite a table (make_new_heap() in commands/cluster.c), with
  * copies of the table's indexes, made as REINDEX CONCURRENTLY makes them
- * (index_concurrently_create_copy() in catalog/index.c).  Publishing exchanges
+ * (index_concurrently_create_copy() in catalog/index.c).  A swap exchanges
  * the storage of tables and indexes (publish_exchange.c) and drops the old.
  * All of it is part of the caller's (sub)transaction, whose rollback brings
  * the old content back; and a crash leaves at most a file that no catalog
  * entry names, as after any command that has made a table.
  *
- * The staging table has the persistence of the table and not that of an
- * unlogged one, whose init fork would empty the table after a crash.  Its
+ * A staging table from which rows will be transferred is an unlogged table.
+ * One that will be swapped has the persistence of the table and not that of
+ * an unlogged one, whose init fork would empty the table after a crash.  Its
  * pages are filled without WAL all the same (write_pages.c), which is safe as
  * long as nothing but this transaction can name them.  Before they become the
  * table's they are logged as whole pages, as index builds do it (gistbuild.c),
@@ -57,7 +58,9 @@
 #include "catalog/dependency.h"
 #include "catalog/heap.h"
 #include "catalog/index.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/toasting.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -70,6 +73,7 @@
 #include "utils/portal.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "index_insert.h"
@@ -89,7 +93,8 @@ create_index(Relation staging, Relation index)
 
 	result->index = RelationGetRelid(index);
 	result->name = pstrdup(RelationGetRelationName(index));
-	result->staging_name = psprintf("pg_temp_%u_index", result->index);
+	result->staging_name = psprintf("pg_temp_%u_%u", result->index,
+									GetCurrentTransactionId());
 	result->staging =
 		index_create_copyCompat(staging, result->index,
 								index->rd_rel->reltablespace,
@@ -99,9 +104,20 @@ create_index(Relation staging, Relation index)
 	return result;
 }
 
-/* Make the counterparts of a table's indexes. */
+/* Can duplicates be found in an index before its rows are the table's? */
+static bool
+finds_duplicates(Relation index)
+{
+	return index->rd_index->indisunique && index->rd_index->indimmediate &&
+		index->rd_rel->relam == BTREE_AM_OID;
+}
+
+/*
+ * Make the counterparts of a table's indexes: of all that there can be if they
+ * are to replace the table's, or else of those in which duplicates are found.
+ */
 static void
-create_indexes(IngestStaging *staging, Relation rel)
+create_indexes(IngestStaging *staging, Relation rel, bool replaces)
 {
 	Relation	staging_rel = table_open(staging->staging, NoLock);
 	ListCell   *lc;
@@ -110,7 +126,8 @@ create_indexes(IngestStaging *staging, Relation rel)
 	{
 		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
 
-		if (index->rd_index->indisready && !index->rd_index->indisexclusion)
+		if (index->rd_index->indisready && !index->rd_index->indisexclusion &&
+			(replaces || finds_duplicates(index)))
 			staging->indexes = lappend(staging->indexes,
 									   create_index(staging_rel, index));
 		else if (index->rd_index->indisready)
@@ -132,21 +149,72 @@ get_toast_table(Oid relid)
 	return toastid;
 }
 
+Oid
+ingest_staging_toast(const IngestStaging *staging)
+{
+	return get_toast_table(staging->staging);
+}
+
+/* A relation's storage parameters. */
+static Datum
+get_reloptions(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull;
+	Datum		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	result = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
+	if (!isnull)
+		result = PointerGetDatum(PG_DETOAST_DATUM_COPY(result));
+	ReleaseSysCache(tuple);
+	return isnull ? (Datum) 0 : result;
+}
+
+/*
+ * A table like another one but for its constraints and indexes, as
+ * make_new_heap() makes it, with a name that no other transaction wants.
+ */
+static Oid
+create_heap(Relation rel, const char *name, char persistence)
+{
+	Oid			toastid = rel->rd_rel->reltoastrelid;
+	Oid			result;
+
+	result = heap_create_with_catalog(name, RelationGetNamespace(rel),
+									  rel->rd_rel->reltablespace, InvalidOid,
+									  InvalidOid, InvalidOid,
+									  rel->rd_rel->relowner,
+									  rel->rd_rel->relam,
+									  RelationGetDescr(rel), NIL,
+									  RELKIND_RELATION, persistence, false,
+									  false, ONCOMMIT_NOOP,
+									  get_reloptions(RelationGetRelid(rel)),
+									  false, true, true, RelationGetRelid(rel),
+									  NULL);
+	CommandCounterIncrement();
+	if (OidIsValid(toastid))
+		NewHeapCreateToastTable(result, get_reloptions(toastid), NoLock,
+								toastid);
+	return result;
+}
+
 IngestStaging *
-ingest_staging_create(Oid relid)
+ingest_staging_create(Oid relid, bool replaces)
 {
 	IngestStaging *staging = palloc0(sizeof(IngestStaging));
 	Relation	rel = table_open(relid, NoLock);
+	char		persistence = rel->rd_rel->relpersistence;
 
+	if (!replaces && persistence == RELPERSISTENCE_PERMANENT)
+		persistence = RELPERSISTENCE_UNLOGGED;
 	staging->relid = relid;
 	staging->name = pstrdup(RelationGetRelationName(rel));
-	staging->staging = make_new_heap(relid, rel->rd_rel->reltablespace,
-									 rel->rd_rel->relam,
-									 rel->rd_rel->relpersistence,
-									 ShareUpdateExclusiveLock);
-	CommandCounterIncrement();
-	staging->staging_name = get_rel_name(staging->staging);
-	create_indexes(staging, rel);
+	staging->staging_name = psprintf("pg_temp_%u_%u", relid,
+									 GetCurrentTransactionId());
+	staging->staging = create_heap(rel, staging->staging_name, persistence);
+	create_indexes(staging, rel, replaces);
 	table_close(rel, NoLock);
 	return staging;
 }
@@ -208,16 +276,28 @@ make_durable(Oid relid, bool frozen, IngestMeter *meter)
 	table_close(rel, NoLock);
 }
 
+static bool
+is_empty(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		result = RelationGetNumberOfBlocks(rel) == 0;
+
+	table_close(rel, NoLock);
+	return result;
+}
+
 void
 ingest_staging_build_toast(const IngestStaging *staging, IngestMeter *meter)
 {
-	Oid			toastid = get_toast_table(staging->staging);
+	Oid			toastid = ingest_staging_toast(staging);
 	ReindexParams params = {0};
 	Oid			index;
 
 	if (!OidIsValid(toastid))
 		return;
 	LockRelationOid(toastid, AccessExclusiveLock);
+	if (is_empty(toastid))
+		return;
 	index = toast_get_valid_index(toastid, AccessExclusiveLock);
 	ingest_meter_enter(meter);
 	reindex_relationCompat(toastid, 0, &params);
@@ -243,7 +323,7 @@ complete_index(const IngestStagingIndex *index, IngestMeter *meter)
 void
 ingest_staging_seal(IngestStaging *staging, bool frozen, IngestMeter *meter)
 {
-	Oid			toastid = get_toast_table(staging->staging);
+	Oid			toastid = ingest_staging_toast(staging);
 	ListCell   *lc;
 
 	make_durable(staging->staging, frozen, meter);
@@ -348,15 +428,22 @@ swap_index(const IngestStaging *staging, const IngestStagingIndex *index,
 	ingest_meter_move(meter, index->staging, index->index, index->index);
 }
 
-/* What the TOAST tables have cost goes to the one the table has now. */
+/*
+ * What the TOAST tables have cost goes to the one the table has now.
+ */
 static void
-move_toast_figures(IngestMeter *meter, Oid from, Oid to)
+move_toast_figures(IngestMeter *meter, Oid from, Oid to, bool swapped)
 {
+	Oid			from_index;
+	Oid			to_index;
+
 	if (!OidIsValid(from) || !OidIsValid(to))
 		return;
-	ingest_meter_move(meter, from, to, from);
-	from = toast_get_valid_index(from, NoLock);
-	ingest_meter_move(meter, from, toast_get_valid_index(to, NoLock), from);
+	from_index = toast_get_valid_index(from, RowExclusiveLock);
+	to_index = toast_get_valid_index(to, RowExclusiveLock);
+	ingest_meter_move(meter, from, to, swapped ? from : to);
+	ingest_meter_move(meter, from_index, to_index,
+					  swapped ? from_index : to_index);
 }
 
 static void
@@ -382,10 +469,27 @@ rebuild_index(Oid indexid, IngestMeter *meter)
 }
 
 void
+ingest_staging_drop(const IngestStaging *staging, IngestMeter *meter)
+{
+	ListCell   *lc;
+
+	foreach(lc, staging->indexes)
+	{
+		IngestStagingIndex *index = lfirst(lc);
+
+		ingest_meter_move(meter, index->staging, index->index, index->index);
+	}
+	move_toast_figures(meter, ingest_staging_toast(staging),
+					   get_toast_table(staging->relid), false);
+	ingest_meter_move(meter, staging->staging, staging->relid, staging->relid);
+	drop_table(staging->staging);
+}
+
+void
 ingest_staging_swap(IngestStaging *staging, IngestMeter *meter)
 {
 	Oid			old_toast = shut_out_others(staging->relid);
-	Oid			new_toast = get_toast_table(staging->staging);
+	Oid			new_toast = ingest_staging_toast(staging);
 	ListCell   *lc;
 
 	ingest_exchange_storage(staging->relid, staging->staging);
@@ -396,7 +500,7 @@ ingest_staging_swap(IngestStaging *staging, IngestMeter *meter)
 	ingest_meter_move(meter, staging->staging, staging->relid, staging->relid);
 	CommandCounterIncrement();
 
-	move_toast_figures(meter, new_toast, old_toast);
+	move_toast_figures(meter, new_toast, old_toast, true);
 	drop_table(staging->staging);
 	ingest_exchange_name_toast(staging->relid);
 	CommandCounterIncrement();

@@ -53,12 +53,17 @@ typedef struct IngestStaging
 /* in publish.c */
 
 /*
- * Make an empty staging table for a table, which the caller has locked with
- * ShareUpdateExclusiveLock at least, and which stays so.  It is locked with
+ * Make an empty staging table for a table.  If it is to be swapped (replaces)
+ * the caller has locked the table with ShareUpdateExclusiveLock at least;
+ * otherwise the staging table is good for rows that are transferred to the
+ * table, and RowExclusiveLock is enough.  It is locked with
  * AccessExclusiveLock, as its indexes are, which are not even empty: they are
- * to be built, like new indexes.  Visible to the next command.
+ * to be built, like new indexes.
  */
-extern IngestStaging *ingest_staging_create(Oid relid);
+extern IngestStaging *ingest_staging_create(Oid relid, bool replaces);
+
+/* The staging table's TOAST table, invalid if it has none. */
+extern Oid	ingest_staging_toast(const IngestStaging *staging);
 
 /*
  * May rows of a staging table be frozen, so that everybody sees them as soon
@@ -96,6 +101,10 @@ extern void ingest_staging_analyze_table(const IngestStaging *staging);
  * Locks the table with AccessExclusiveLock.
  */
 extern void ingest_staging_swap(IngestStaging *staging, IngestMeter *meter);
+
+/* The staging table's rows are the table's by now. */
+extern void ingest_staging_drop(const IngestStaging *staging,
+								IngestMeter *meter);
 
 /*
  * Call in PG_CATCH(): throw the error in hand again, with the tables' and

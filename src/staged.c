@@ -45,6 +45,7 @@
 #include "direct.h"
 #include "publish.h"
 #include "route.h"
+#include "staged_transfer.h"
 #include "write.h"
 
 /* Does a trigger of the user's wait for rows to go? */
@@ -85,7 +86,7 @@ has_deferrable_index(Relation rel)
 
 /* Why the rows of one table cannot be replaced, or NULL. */
 static const char *
-check_table(Relation rel)
+check_replaced(Relation rel)
 {
 	if (has_delete_trigger(rel))
 		return gettext_noop("a table has a trigger on DELETE or TRUNCATE");
@@ -112,40 +113,105 @@ lock_tables(Relation rel)
 	return list_make1_oid(RelationGetRelid(rel));
 }
 
+/* Why rows of a table cannot be staged to be added to it, or NULL. */
+static const char *
+check_added(Relation rel)
+{
+	/* they would have to go in with their values, one after the other */
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		RelationIsLogicallyLogged(rel) && OidIsValid(rel->rd_rel->reltoastrelid))
+		return gettext_noop("rows must be fit for logical decoding");
+	return NULL;
+}
+
+/* Why one of the tables is unfit, or NULL. */
+static const char *
+check_tables(List *tables, const char *(*check) (Relation rel))
+{
+	const char *reason = NULL;
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		Relation	table = table_open(lfirst_oid(lc), NoLock);
+
+		if (reason == NULL)
+			reason = check(table);
+		table_close(table, NoLock);
+	}
+	return reason;
+}
+
+static const char *
+replace_unusable(Relation rel, const IngestOptions *options,
+				 const IngestSourceSpec *spec)
+{
+	List	   *tables = lock_tables(rel);
+	const char *reason = ingest_direct_unusable(rel, options, spec);
+
+	if (reason == NULL && heap_truncate_find_FKs(tables) != NIL)
+		reason = gettext_noop("a foreign key of another table references it");
+	return reason ? reason : check_tables(tables, check_replaced);
+}
+
 static const char *
 staged_unusable(Relation rel, const IngestOptions *options,
 				const IngestSourceSpec *spec)
 {
 	const char *reason;
-	List	   *tables;
+
+	if (options->mode == INGEST_MODE_REPLACE)
+		return replace_unusable(rel, options, spec);
+	reason = ingest_direct_unusable(rel, options, spec);
+	if (reason != NULL)
+		return reason;
+	return check_tables(rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
+						find_all_inheritors(RelationGetRelid(rel), NoLock, NULL) :
+						list_make1_oid(RelationGetRelid(rel)), check_added);
+}
+
+/* ------------------------------------------------------------------------
+ * Mode append
+ * ------------------------------------------------------------------------
+ */
+
+static IngestStaging *
+begin_adding(Oid relid, bool is_target pg_attribute_unused())
+{
+	return ingest_staging_create(relid, false);
+}
+
+/* Rows that are put on pages twice cannot be frozen the first time. */
+static bool
+never(void)
+{
+	return false;
+}
+
+static void
+add_rows(IngestWriteTarget *target, List *stagings,
+		 IngestDirectShared *shared, EState *estate)
+{
 	ListCell   *lc;
 
-	if (options->mode != INGEST_MODE_REPLACE)
-		return gettext_noop("the rows are to be added to those of the table");
-
-	tables = lock_tables(rel);
-	reason = ingest_direct_unusable(rel, options, spec);
-	if (reason == NULL && heap_truncate_find_FKs(tables) != NIL)
-		reason = gettext_noop("a foreign key of another table references it");
-	foreach(lc, tables)
-	{
-		Relation	table;
-
-		if (reason != NULL)
-			break;
-		table = table_open(lfirst_oid(lc), NoLock);
-		reason = check_table(table);
-		table_close(table, NoLock);
-	}
-	return reason;
+	foreach(lc, stagings)
+		ingest_staged_check_keys(lfirst(lc));
+	ingest_staged_transfer(target, stagings, shared, estate);
+	foreach(lc, stagings)
+		ingest_staging_drop(lfirst(lc), target->meter);
 }
+
+/* ------------------------------------------------------------------------
+ * Mode replace
+ * ------------------------------------------------------------------------
+ */
 
 /*
  * A staging table for a leaf, which nothing else in the session may use.  For
  * the target itself ingest_load_check_replace() has seen to that.
  */
 static IngestStaging *
-begin_leaf(Oid relid, bool is_target)
+begin_replacing(Oid relid, bool is_target)
 {
 	if (!is_target)
 	{
@@ -154,7 +220,7 @@ begin_leaf(Oid relid, bool is_target)
 		CheckTableNotInUse(rel, "replace the rows of");
 		table_close(rel, NoLock);
 	}
-	return ingest_staging_create(relid);
+	return ingest_staging_create(relid, true);
 }
 
 /* All rows are staged. */
@@ -172,13 +238,14 @@ finish_rows(IngestWriteTarget *target, List *stagings)
  * while that is done for the last.
  */
 static void
-publish(IngestWriteTarget *target, List *stagings, bool frozen)
+replace_rows(IngestWriteTarget *target, List *stagings,
+			 IngestDirectShared *shared, EState *estate pg_attribute_unused())
 {
 	ListCell   *lc;
 
 	foreach(lc, stagings)
 	{
-		ingest_staging_seal(lfirst(lc), frozen, target->meter);
+		ingest_staging_seal(lfirst(lc), shared->frozen, target->meter);
 		if (target->options->analyze)
 			ingest_staging_analyze(lfirst(lc));
 	}
@@ -190,17 +257,31 @@ publish(IngestWriteTarget *target, List *stagings, bool frozen)
 		ingest_staging_analyze_table(lfirst(lc));
 }
 
-static const IngestDirectStager stager = {
-	.begin = begin_leaf,
+/* ------------------------------------------------------------------------
+ * The writer
+ * ------------------------------------------------------------------------
+ */
+
+static const IngestDirectStager adding = {
+	.begin = begin_adding,
+	.may_freeze = never,
+	.filled = finish_rows,
+	.publish = add_rows,
+};
+
+static const IngestDirectStager replacing = {
+	.begin = begin_replacing,
 	.may_freeze = ingest_staging_may_freeze,
 	.filled = finish_rows,
-	.publish = publish,
+	.publish = replace_rows,
 };
 
 static void *
 staged_begin(IngestWriteTarget *target)
 {
-	return ingest_direct_begin(target, &stager);
+	return ingest_direct_begin(target,
+							   target->options->mode == INGEST_MODE_REPLACE ?
+							   &replacing : &adding);
 }
 
 /* Errors speak of the leaves and their indexes, not of staging tables. */

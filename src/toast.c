@@ -50,7 +50,8 @@ struct IngestToaster
 	Relation	toastrel;
 	Relation   *indexes;
 	int			nindexes;
-	int			valid_index;
+	Relation	valued;			/* whose values new OIDs differ from */
+	Oid			valued_index;
 	IngestPageWriter *writer;
 	int64		rows;
 
@@ -141,10 +142,14 @@ open_toast_table(IngestToaster *toaster)
 
 	toaster->toastrel = table_open(toaster->rel->rd_rel->reltoastrelid,
 								   RowExclusiveLock);
-	toaster->valid_index = toast_open_indexes(toaster->toastrel,
-											  RowExclusiveLock,
-											  &toaster->indexes,
-											  &toaster->nindexes);
+	(void) toast_open_indexes(toaster->toastrel, RowExclusiveLock,
+							  &toaster->indexes, &toaster->nindexes);
+	toaster->valued = toaster->toastrel;
+	if (ingest_pages_staged(toaster->pages))
+		toaster->valued = table_open(toaster->toastrel->rd_rel->relrewrite,
+									 RowExclusiveLock);
+	toaster->valued_index = toast_get_valid_index(RelationGetRelid(toaster->valued),
+												  RowExclusiveLock);
 
 	/* the index of a staging table's is built when it is published */
 	toaster->writer = ingest_pages_open(toaster->pages, toaster->toastrel,
@@ -221,8 +226,7 @@ save_value(IngestToaster *toaster, Datum value)
 	}
 	pointer.va_toastrelid = RelationGetRelid(toaster->toastrel);
 	pointer.va_valueid =
-		GetNewOidWithIndex(toaster->toastrel,
-						   RelationGetRelid(toaster->indexes[toaster->valid_index]),
+		GetNewOidWithIndex(toaster->valued, toaster->valued_index,
 						   (AttrNumber) 1);
 	save_chunks(toaster, pointer.va_valueid, data, len);
 
@@ -334,6 +338,17 @@ ingest_toast_row(IngestToaster *toaster, TupleTableSlot *slot)
 	return result;
 }
 
+void
+ingest_toast_adopt(IngestToaster *toaster, HeapTuple chunk)
+{
+	ItemPointerData tid;
+
+	if (toaster->toastrel == NULL)
+		open_toast_table(toaster);
+	ingest_pages_put_tuple(toaster->writer, chunk, &tid);
+	toaster->rows++;
+}
+
 int64
 ingest_toast_rows(const IngestToaster *toaster)
 {
@@ -346,5 +361,7 @@ ingest_toast_end(IngestToaster *toaster)
 	if (toaster->toastrel == NULL)
 		return;
 	toast_close_indexes(toaster->indexes, toaster->nindexes, NoLock);
+	if (toaster->valued != toaster->toastrel)
+		table_close(toaster->valued, NoLock);
 	table_close(toaster->toastrel, NoLock);
 }

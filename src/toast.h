@@ -26,7 +26,9 @@ typedef struct IngestToaster IngestToaster;
 
 /*
  * rel is open and locked, and stays so.  Values go onto pages of the TOAST
- * table through pages.  State is allocated in CurrentMemoryContext.
+ * table through pages.  State is allocated in CurrentMemoryContext.  Values of
+ * a staging table get OIDs that are new in the TOAST table of the table it
+ * is for as well.
  */
 extern IngestToaster *ingest_toast_begin(Relation rel, IngestPages *pages);
 
@@ -36,6 +38,12 @@ extern IngestToaster *ingest_toast_begin(Relation rel, IngestPages *pages);
  */
 extern HeapTuple ingest_toast_row(IngestToaster *toaster,
 								  TupleTableSlot *slot);
+
+/*
+ * Take over a row of another TOAST table, whose value no row of this one has
+ * (see ingest_toast_begin()).
+ */
+extern void ingest_toast_adopt(IngestToaster *toaster, HeapTuple chunk);
 
 /* Rows put into the TOAST table. */
 extern int64 ingest_toast_rows(const IngestToaster *toaster);

@@ -687,6 +687,8 @@ ingest_meter_move(IngestMeter *meter, Oid from, Oid to, Oid oid)
 	book_relation_requests(relation);
 	part = *source;
 	part.relid = to;
+	if (relation->note != 0)
+		part.note = 0;
 	merge_relation(meter, &part);
 
 	/* the other entry goes by the other OID, of which no more is to come */

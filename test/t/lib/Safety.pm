@@ -23,7 +23,8 @@ our @EXPORT = qw(
 # many of a small file.
 my @ways = (
 	[ 'direct',    'strategy direct' ],
-	[ 'direct x3', 'strategy direct, workers 3' ]);
+	[ 'direct x3', 'strategy direct, workers 3' ],
+	[ 'staged x3', 'strategy staged, workers 3' ]);
 
 sub ways
 {
