@@ -106,6 +106,21 @@ WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'staged\_p%'
 ORDER BY 1, 2;
 ROLLBACK;
 
+-- a new partition, attached in the same transaction
+BEGIN;
+CREATE TABLE staged_p4 (LIKE staged_p INCLUDING ALL, CHECK (id >= 4000 AND id < 9000));
+COPY (SELECT i, i, 'new' FROM generate_series(4000, 4999) i) TO :'dup' (FORMAT csv);
+SELECT rows_loaded FROM ingest_load('staged_p4', :'dup', 'format csv, strategy staged, mode replace');
+ALTER TABLE staged_p ATTACH PARTITION staged_p4 FOR VALUES FROM (4000) TO (9000);
+SELECT relation::regclass, mode FROM pg_locks
+WHERE pid = pg_backend_pid() AND relation::regclass::text IN ('staged_p', 'staged_p1', 'staged_p2')
+	AND mode NOT IN ('AccessShareLock', 'RowExclusiveLock')
+ORDER BY 1, 2;
+COMMIT;
+SELECT tableoid::regclass, count(*) FROM staged_p GROUP BY 1 ORDER BY 1;
+SELECT relallvisible = relpages AS frozen, reltuples FROM pg_class WHERE oid = 'staged_p4'::regclass;
+COPY (SELECT i % 400, i, 'x' FROM generate_series(1, 500) i) TO :'dup' (FORMAT csv);
+
 -- every kind of index, and what belongs to a table beside its rows
 CREATE TABLE staged_i (id int, k int, v text, r int4range, p point, n int);
 ALTER TABLE staged_i ADD CONSTRAINT staged_i_key UNIQUE (id) INCLUDE (k);

@@ -1,29 +1,39 @@
 /*-------------------------------------------------------------------------
  *
  * staged.c
- *		Strategy "staged": mode replace.
+ *		Strategy "staged": rows are put where nobody sees them, and checked,
+ *		before the table is touched.
  *
- * The rows go to new storage of each leaf, by the machinery of "direct"
- * (direct.c): the same processes, the same errors, but no WAL.  When all are
- * there the new storage gets its indexes, by which duplicate keys are found,
- * and its statistics, and is logged; and then each leaf's storage is exchanged
- * for the new one (publish.c).  A leaf that no row belongs to is empty
- * afterwards: what the target holds is what the source holds.  Foreign keys of
- * the new rows and statement triggers follow.
+ * The rows go to a staging table of each leaf (publish.c), by the machinery
+ * of "direct" (direct.c): the same processes, the same errors, but no WAL.
+ * When all are there the staging tables get indexes, by which duplicate keys
+ * among them are found.  Foreign keys and statement triggers come last.
  *
+ * Mode append: keys that the table has already are looked for
+ * (staged_check.c).  Only then the rows are added, as direct adds those of a
+ * file (staged_transfer.c).  So a file that is bad leaves no dead rows, and
+ * the table grows and is written to for a part of the time only.  What is left
+ * to be found that late is a foreign key without a referenced row, a key that
+ * another transaction comes first with, and what deferrable unique and
+ * exclusion constraints find.
+ *
+ * Mode replace: the staging tables are logged and get statistics, and then
+ * each leaf's storage is exchanged for the new one.  A leaf that no row belongs
+ * to is empty afterwards: what the target holds is what the source holds.
  * What TRUNCATE refuses is refused.  So is what "direct" cannot do, whatever
  * cares for the rows that go (triggers for DELETE and TRUNCATE), and logical
  * decoding, which cannot read rows from images of pages.  Deferrable unique
  * constraints are refused because an index build checks them at once.
  *
- * Locks: ShareUpdateExclusiveLock on each leaf from the start, so that two of
- * these loads, or one and VACUUM or CREATE INDEX CONCURRENTLY, do not meet
- * with the locks that publishing takes; readers and writers go on.  What they
- * write until then is replaced, too.  AccessExclusiveLock on each leaf, in the
- * order of OIDs, when all is ready for all of them.  The target of a
- * partitioned table is locked as COPY locks it.  Who replaces has the first of
- * these locks before any other on a table (ingest_load_lock_replaced()), so
- * that two of them queue up: neither waits for the other's weaker lock.
+ * Locks: those of direct to add rows.  To replace them ShareUpdateExclusiveLock
+ * on each leaf from the start, so that two of these loads, or one and VACUUM or
+ * CREATE INDEX CONCURRENTLY, do not meet with the locks that publishing takes;
+ * readers and writers go on.  What they write until then is replaced, too.
+ * AccessExclusiveLock on each leaf, in the order of OIDs, when all is ready
+ * for all of them.  The target of a partitioned table is locked as COPY locks
+ * it.  Who replaces has the first of these locks before any other on a table
+ * (ingest_load_lock_replaced()), so that two of them queue up: neither waits
+ * for the other's weaker lock.
  *
  * IDENTIFICATION
  *		src/staged.c

@@ -98,7 +98,7 @@ static const IngestStrategy strategy_table[] = {
 	},
 	{
 		.name = "staged",
-		.summary = "the table's rows replaced at once by those of new storage, filled in parallel without WAL",
+		.summary = "rows put into unseen storage in parallel without WAL, checked there, then added, or put in the place of the table's at once",
 		.writer = &ingest_writer_staged,
 		.fallback = "direct",
 		.own_workers = true,
@@ -106,7 +106,7 @@ static const IngestStrategy strategy_table[] = {
 		.default_commit_rows = INGEST_COMMIT_ROWS_END,
 		.fires_triggers = true,
 		.logged = true,
-		.lock = "ShareUpdateExclusiveLock, then AccessExclusiveLock",
+		.lock = "RowExclusiveLock; to replace: ShareUpdateExclusiveLock, AccessExclusiveLock at the end",
 	},
 	{
 		.name = "auto",

@@ -87,7 +87,7 @@ extern const IngestWriter ingest_writer_insert_values;
 /* in direct.c: whole pages, in parallel */
 extern const IngestWriter ingest_writer_direct;
 
-/* in staged.c: storage of its own, swapped for the table's */
+/* in staged.c: storage of its own, added to the table's or swapped for it */
 extern const IngestWriter ingest_writer_staged;
 
 /* in write_rows.c: our own row path */
