@@ -47,6 +47,9 @@
 #include "parser/parse_node.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
+#if PG_VERSION_NUM >= 180000
+#include "storage/aio_subsys.h"
+#endif
 #include "storage/buffile.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
@@ -77,6 +80,20 @@
 	(PG_VERSION_NUM >= 170000 && PG_VERSION_NUM < 170002)
 #error "ingest_tools needs PostgreSQL 15.10, 16.6, 17.2 or a later minor release"
 #endif
+
+/*
+ * Abort what input and output of shared buffers is going on: from 16 on the
+ * resource owner does it, but for what asynchronous I/O, from 18, has left.
+ */
+static inline void
+AbortBufferIOCompat(void)
+{
+#if PG_VERSION_NUM >= 180000
+	pgaio_error_cleanup();
+#elif PG_VERSION_NUM < 160000
+	AbortBufferIO();
+#endif
+}
 
 /* BGWORKER_BYPASS_ROLELOGINCHECK: from 17. */
 #if PG_VERSION_NUM < 170000
@@ -807,17 +824,6 @@ index_insert_cleanup(Relation indexRelation, IndexInfo *indexInfo)
 	(void) indexInfo;
 }
 #endif
-
-/* LockHeldByMe: orstronger from 17. */
-static inline bool
-LockHeldByMeCompat(const LOCKTAG *locktag, LOCKMODE lockmode)
-{
-#if PG_VERSION_NUM >= 170000
-	return LockHeldByMe(locktag, lockmode, false);
-#else
-	return LockHeldByMe(locktag, lockmode);
-#endif
-}
 
 /* pg_plan_query: an ExplainState from 19. */
 static inline PlannedStmt *

@@ -144,6 +144,7 @@ struct IngestDirectPart
 	bool		slot_filled;
 	IngestCsvRecord record;
 	bool		writing;		/* an error may leave locks behind */
+	bool		own_error;		/* an error has asked for its context */
 
 	IngestChunks *chunks;
 	IngestPages *pages;
@@ -187,6 +188,7 @@ error_callback(void *arg)
 	int			attnum = ingest_convert_current(part->converter, &value);
 	unsigned long long line;
 
+	part->own_error = true;
 	if (part->writing)
 		return;
 	line = (unsigned long long) ingest_chunk_line(part->chunks);
@@ -769,6 +771,7 @@ load_records(IngestDirectPart *part)
 		convert_record(part);
 		store_row(part);
 		MemoryContextSwitchTo(old);
+		part->own_error = false;	/* it was a notice */
 		if (unlikely(++records == PROGRESS_RECORDS))
 		{
 			show_progress(part, records);
@@ -831,7 +834,12 @@ ingest_direct_part_run(IngestDirectPart *part)
 	}
 	PG_CATCH();
 	{
-		if (!part->writing)
+		/*
+		 * Not if the error is a worker's, which has no context of ours: that
+		 * has waited, and waiting for more from it here would end with the
+		 * error that it is gone.
+		 */
+		if (part->own_error && !part->writing)
 			ingest_chunk_fail(part->chunks);
 		PG_RE_THROW();
 	}

@@ -681,29 +681,30 @@ place_row(void *record, void *arg)
 	return MAXALIGN(sizeof(ItemPointerData));
 }
 
-/*
- * Put the entries of the rows that wait into one index.
- */
-static void
-insert_waiting_into(LeafState *state, PageIndex *paged)
+/* Rows whose pages have been written, and an index they are entered into. */
+typedef struct WaitingRows
 {
-	PG_TRY();
+	LeafState  *state;
+	PageIndex  *paged;
+} WaitingRows;
+
+static void
+insert_waiting_rows(void *arg)
+{
+	WaitingRows *rows = arg;
+	LeafState  *state = rows->state;
+	PageIndex  *paged = rows->paged;
+
+	for (int i = 0; i < state->nwaiting; i++)
 	{
-		for (int i = 0; i < state->nwaiting; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			ingest_index_fetch_row(paged->target.heap, &state->waiting[i],
-								   state->slot);
-			ingest_index_insert_row(&paged->target, paged->predicate,
-									state->slot);
-		}
+		CHECK_FOR_INTERRUPTS();
+		ingest_index_fetch_row(paged->target.heap, &state->waiting[i],
+							   state->slot);
+		ingest_index_insert_row(&paged->target, paged->predicate,
+								state->slot);
 	}
-	PG_CATCH();
-	{
-		ingest_parallel_release_extension(paged->target.index);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	ExecClearTuple(state->slot);
+	index_insert_cleanup(paged->target.index, paged->target.info);
 }
 
 /* Make the entries of the rows that have waited for their places. */
@@ -720,17 +721,17 @@ insert_waiting(IngestIndexer *indexer, LeafState *state,
 	for (int j = 0; j < state->npaged; j++)
 	{
 		PageIndex  *paged = &state->paged[j];
+		WaitingRows rows = {state, paged};
 
 		if (indexer->meter)
 			ingest_meter_enter(indexer->meter);
-		insert_waiting_into(state, paged);
+		ingest_parallel_guard(insert_waiting_rows, &rows);
 		if (indexer->meter)
 			ingest_meter_leave(indexer->meter,
 							   RelationGetRelid(paged->target.index));
 		paged->records += state->nwaiting;
 	}
 	state->nwaiting = 0;
-	ExecClearTuple(state->slot);
 	if (indexer->meter)
 		ingest_meter_phase(indexer->meter, phase);
 }
@@ -1200,13 +1201,39 @@ open_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 								   sort_memory(indexer));
 }
 
+/* What is put into an index: sorted keys, or else rows of the table. */
+typedef struct IndexEntries
+{
+	IngestIndexTarget *target;
+	IngestKeyStream *stream;
+	bool		batches;		/* keys go by leaf pages */
+
+	IngestRunReader *reader;
+	const IngestKeySource *sources;
+	int			nsources;
+} IndexEntries;
+
+static void
+insert_entries(void *arg)
+{
+	IndexEntries *entries = arg;
+
+	if (entries->stream == NULL)
+		(void) ingest_index_insert_rows(entries->target, entries->reader,
+										entries->sources, entries->nsources);
+	else if (entries->batches)
+		(void) ingest_index_insert_batches(entries->target, entries->stream);
+	else
+		(void) ingest_index_insert_keys(entries->target, entries->stream);
+}
+
 /* Put the keys of one job into its B-tree. */
 static void
 insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 			IngestIndexTarget *target)
 {
 	IngestKeyFormat format;
-	IngestKeyStream *stream = open_keys(indexer, job, pair, &format, target);
+	IndexEntries entries = {.target = target};
 	IngestIndexReason reason = INGEST_INDEX_REASON_SETTING;
 
 	if (indexer->shared->leaf_batches)
@@ -1215,13 +1242,26 @@ insert_keys(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
 	if (pair->reason == INGEST_INDEX_REASON_NONE)
 		pair->reason = reason;
 	if (reason == INGEST_INDEX_REASON_NONE)
-	{
-		pair->leaf_batches = true;
-		(void) ingest_index_insert_batches(target, stream);
-	}
-	else
-		(void) ingest_index_insert_keys(target, stream);
-	ingest_key_stream_end(stream);
+		pair->leaf_batches = entries.batches = true;
+
+	entries.stream = open_keys(indexer, job, pair, &format, target);
+	ingest_parallel_guard(insert_entries, &entries);
+	ingest_key_stream_end(entries.stream);
+}
+
+/* Put the rows of one job into its index. */
+static void
+insert_rows(IngestIndexer *indexer, SharedPair *pair,
+			IngestIndexTarget *target)
+{
+	IndexEntries entries = {
+		.target = target,
+		.reader = indexer->reader,
+		.sources = get_sources(indexer, pair),
+		.nsources = pair->nsources,
+	};
+
+	ingest_parallel_guard(insert_entries, &entries);
 }
 
 /* Open what an index is filled with. */
@@ -1245,24 +1285,13 @@ close_target(IngestIndexTarget *target)
 
 /* Make the entries of one job. */
 static void
-insert_entries(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
-			   IngestIndexTarget *target)
+do_job(IngestIndexer *indexer, const SharedJob *job, SharedPair *pair,
+	   IngestIndexTarget *target)
 {
-	PG_TRY();
-	{
-		if (pair->method == METHOD_KEYS || pair->method == METHOD_BUILD_KEYS)
-			insert_keys(indexer, job, pair, target);
-		else
-			(void) ingest_index_insert_rows(target, indexer->reader,
-											get_sources(indexer, pair),
-											pair->nsources);
-	}
-	PG_CATCH();
-	{
-		ingest_parallel_release_extension(target->index);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	if (pair->method == METHOD_KEYS || pair->method == METHOD_BUILD_KEYS)
+		insert_keys(indexer, job, pair, target);
+	else
+		insert_rows(indexer, pair, target);
 }
 
 /* Do one job. */
@@ -1275,7 +1304,7 @@ run_job(IngestIndexer *indexer, const SharedJob *job)
 	open_target(&target, pair, RowExclusiveLock, RowExclusiveLock);
 	if (indexer->meter)
 		ingest_meter_enter(indexer->meter);
-	insert_entries(indexer, job, pair, &target);
+	do_job(indexer, job, pair, &target);
 	if (indexer->meter)
 		ingest_meter_leave(indexer->meter, pair->indexid);
 	close_target(&target);
@@ -1415,7 +1444,7 @@ build_index(IngestIndexer *indexer, int pairno)
 	if (target.index->rd_refcnt > 1)
 	{
 		pair->reason = INGEST_INDEX_REASON_IN_USE;
-		insert_entries(indexer, &job, pair, &target);
+		do_job(indexer, &job, pair, &target);
 		close_target(&target);
 		return;
 	}

@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "storage/buffile.h"
+#include "utils/resowner.h"
 
 #include "compat.h"
 #include "index_run.h"
@@ -72,6 +73,7 @@ struct IngestRunReader
 	dsa_area   *area;
 	FileSet    *files;
 	MemoryContext context;
+	ResourceOwner owner;		/* of segments attached and files opened */
 
 	int			procno;
 	dsa_pointer next;
@@ -309,6 +311,7 @@ ingest_run_reader_begin(dsa_area *area, FileSet *files)
 	reader->area = area;
 	reader->files = files;
 	reader->context = CurrentMemoryContext;
+	reader->owner = CurrentResourceOwner;
 	reader->file_procno = -1;
 	return reader;
 }
@@ -367,17 +370,21 @@ read_piece(IngestRunReader *reader, const RunPiece *piece)
 char *
 ingest_run_reader_next(IngestRunReader *reader, Size *len)
 {
+	ResourceOwner old = CurrentResourceOwner;
 	RunPiece   *piece;
+	char	   *content;
 
 	if (!DsaPointerIsValid(reader->next))
 		return NULL;
+
+	CurrentResourceOwner = reader->owner;
 	piece = dsa_get_address(reader->area, reader->next);
 	reader->next = piece->next;
 	*len = piece->used;
-	if (piece->capacity > 0)
-		return PieceContent(piece);
-
-	return read_piece(reader, piece);
+	content = piece->capacity > 0 ? PieceContent(piece) :
+		read_piece(reader, piece);
+	CurrentResourceOwner = old;
+	return content;
 }
 
 void

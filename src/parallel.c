@@ -15,8 +15,8 @@
  * The leader's counters are brought up to date while its meter is stopped:
  * the same figures arrive with the workers' meters.
  *
- * An error needs no care here: the end of the (sub)transaction terminates the
- * workers and leaves parallel mode.
+ * An error needs no care here, but for what ingest_parallel_guard() is for: the
+ * end of the (sub)transaction terminates the workers and leaves parallel mode.
  *
  * IDENTIFICATION
  *		src/parallel.c
@@ -27,15 +27,18 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "access/xloginsert.h"
 #include "executor/instrument.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/lock.h"
+#include "storage/condition_variable.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/dsa.h"
-#include "utils/rel.h"
+#include "utils/resowner.h"
 
 #include "compat.h"
 #include "parallel.h"
@@ -205,20 +208,59 @@ ingest_parallel_finish(IngestParallel *parallel, IngestMeter *meter)
 }
 
 /*
+ * Give up what a failed piece of work has held, in the order of
+ * AbortSubTransaction() (xact.c).
+ */
+static void
+release_resources(ResourceOwner owner)
+{
+	HOLD_INTERRUPTS();
+	LWLockReleaseAll();
+	pgstat_report_wait_end();
+	AbortBufferIOCompat();
+	UnlockBuffers();
+	XLogResetInsertion();
+	ConditionVariableCancelSleep();
+	LockErrorCleanup();
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_LOCKS, false, false);
+	ResourceOwnerRelease(owner, RESOURCE_RELEASE_AFTER_LOCKS, false, false);
+	RESUME_INTERRUPTS();
+}
+
+/*
  * When the leader fails, on a full disk say, the end of its transaction waits
- * for the workers to end before it gives up its locks.  A worker that waits
- * for the extension lock in the midst of an index does not end, since it holds
- * a page's lock and with it off interrupts.  No deadlock detector sees that.
+ * for the workers to end before it gives up locks, pins and buffers that it
+ * reads or adds.  A worker that waits for one of these in the midst of an index
+ * does not end, since it holds a page's lock and with it off interrupts.  No
+ * deadlock detector sees that.  So the work has a resource owner of its own,
+ * and what that owns is given up before the error goes on.
  */
 void
-ingest_parallel_release_extension(Relation index)
+ingest_parallel_guard(void (*work) (void *arg), void *arg)
 {
-	LOCKTAG		tag;
+	ResourceOwner old = CurrentResourceOwner;
+	ResourceOwner own = ResourceOwnerCreate(old, "ingest parallel work");
 
-	SET_LOCKTAG_RELATION_EXTEND(tag, index->rd_lockInfo.lockRelId.dbId,
-								index->rd_lockInfo.lockRelId.relId);
-	if (LockHeldByMeCompat(&tag, ExclusiveLock))
-		LockRelease(&tag, ExclusiveLock, false);
+	PG_TRY();
+	{
+		CurrentResourceOwner = own;
+		work(arg);
+		CurrentResourceOwner = old;
+	}
+	PG_CATCH();
+	{
+		CurrentResourceOwner = old;
+		release_resources(own);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	/* locks stay with the transaction; there should be nothing else */
+	ResourceOwnerRelease(own, RESOURCE_RELEASE_BEFORE_LOCKS, true, false);
+	ResourceOwnerRelease(own, RESOURCE_RELEASE_LOCKS, true, false);
+	ResourceOwnerRelease(own, RESOURCE_RELEASE_AFTER_LOCKS, true, false);
+	ResourceOwnerDelete(own);
 }
 
 /*

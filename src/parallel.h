@@ -29,7 +29,6 @@
 
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
-#include "utils/relcache.h"
 
 #include "usage.h"
 
@@ -59,11 +58,11 @@ extern void ingest_parallel_finish(IngestParallel *parallel,
 								   IngestMeter *meter);
 
 /*
- * Give back the lock for extending an index in which an insertion has failed,
- * if it is held; call it in PG_CATCH() around insertions that others may make
- * into the same index at the same time.
+ * Do some work on pages that workers may be waiting for, indexes that is, so
+ * that they need not wait should it fail.  The work leaves nothing pinned,
+ * open or attached.
  */
-extern void ingest_parallel_release_extension(Relation index);
+extern void ingest_parallel_guard(void (*work) (void *arg), void *arg);
 
 extern PGDLLEXPORT void ingest_parallel_main(dsm_segment *seg, shm_toc *toc);
 

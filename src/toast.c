@@ -77,62 +77,70 @@ ingest_toast_begin(Relation rel, IngestPages *pages)
 }
 
 /*
- * Enter a row of the TOAST table into one of its indexes; others do so, too.
+ * Enter a row of the TOAST table into its indexes, whose columns are the
+ * table's first two.
  */
 static void
-insert_entry(IngestToaster *toaster, Relation index, Datum *values,
-			 bool *isnull, ItemPointer tid)
+enter_chunk(IngestToaster *toaster, HeapTuple tuple)
 {
-	/* one that is not ready, no one may insert into */
-	if (!index->rd_index->indisready)
-		return;
-	PG_TRY();
+	TupleDesc	desc = RelationGetDescr(toaster->toastrel);
+	Datum		values[2];
+	bool		isnull[2];
+
+	for (int column = 0; column < 2; column++)
+		values[column] = fastgetattr(tuple, column + 1, desc, &isnull[column]);
+	for (int i = 0; i < toaster->nindexes; i++)
 	{
-		index_insert(index, values, isnull, tid, toaster->toastrel,
-					 index->rd_index->indisunique ?
-					 UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+		Relation	index = toaster->indexes[i];
+
+		/* one that is not ready, no one may insert into */
+		if (index->rd_index->indisready)
+			index_insert(index, values, isnull, &tuple->t_self,
+						 toaster->toastrel, index->rd_index->indisunique ?
+						 UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
 	}
-	PG_CATCH();
-	{
-		ingest_parallel_release_extension(index);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
 }
 
-/*
- * A batch of pages of the TOAST table is in place: enter its rows into the
- * table's indexes, whose columns are the table's first two.
- */
+/* A batch of pages of the TOAST table that is in place. */
+typedef struct PlacedPages
+{
+	IngestToaster *toaster;
+	const Page *pages;
+	const BlockNumber *blocks;
+	int			nblocks;
+} PlacedPages;
+
+static void
+enter_pages(void *arg)
+{
+	PlacedPages *placed = arg;
+	HeapTupleData tuple;
+
+	for (int i = 0; i < placed->nblocks; i++)
+	{
+		Page		page = placed->pages[i];
+		OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+		for (OffsetNumber off = FirstOffsetNumber; off <= last; off++)
+		{
+			ItemId		item = PageGetItemId(page, off);
+
+			tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+			tuple.t_len = ItemIdGetLength(item);
+			ItemPointerSet(&tuple.t_self, placed->blocks[i], off);
+			enter_chunk(placed->toaster, &tuple);
+		}
+	}
+}
+
+/* The writer's callback: enter the rows into the indexes, as others do. */
 static void
 enter_chunks(void *arg, const Page *pages, const BlockNumber *blocks,
 			 int nblocks)
 {
-	IngestToaster *toaster = arg;
-	TupleDesc	desc = RelationGetDescr(toaster->toastrel);
-	HeapTupleData tuple;
+	PlacedPages placed = {arg, pages, blocks, nblocks};
 
-	for (int i = 0; i < nblocks; i++)
-	{
-		OffsetNumber last = PageGetMaxOffsetNumber(pages[i]);
-
-		for (OffsetNumber off = FirstOffsetNumber; off <= last; off++)
-		{
-			ItemId		item = PageGetItemId(pages[i], off);
-			Datum		values[2];
-			bool		isnull[2];
-
-			tuple.t_data = (HeapTupleHeader) PageGetItem(pages[i], item);
-			tuple.t_len = ItemIdGetLength(item);
-			ItemPointerSet(&tuple.t_self, blocks[i], off);
-			for (int column = 0; column < 2; column++)
-				values[column] = fastgetattr(&tuple, column + 1, desc,
-											 &isnull[column]);
-			for (int n = 0; n < toaster->nindexes; n++)
-				insert_entry(toaster, toaster->indexes[n], values, isnull,
-							 &tuple.t_self);
-		}
-	}
+	ingest_parallel_guard(enter_pages, &placed);
 }
 
 static void

@@ -83,7 +83,11 @@ sub check_nothing_left
 	is( $node->safe_psql('postgres', "$state_sql" . sum_sql('t')),
 		"$state\n$before",
 		"$what: no lock, relation or progress is left, and the target unchanged");
-	check_unchanged_directory($node, $files, $what);
+
+	# After a crash files of tables made in the transaction stay behind, empty
+	# ones of unlogged tables, as after any CREATE TABLE.
+	check_unchanged_directory($node, $files, $what)
+	  unless $what =~ /^signal 9/ && $options =~ /staged/;
 	check_clean($node, $what);
 	is( $node->safe_psql(
 			'postgres',
@@ -285,31 +289,13 @@ SKIP:
 		{
 			my ($name, $options) = @$way;
 
-			# From 16 on the leader that fails keeps the buffer that was to
-			# hold the new page marked as being read until its workers have
-			# ended; a worker that waits for it with a page locked cannot be
-			# interrupted.
-		  TODO:
-			{
-				todo_skip "$what, $name: the load does not come to its end", 1
-				  if $what =~ /an index/ && $options =~ /workers/;
-			}
-			next if $what =~ /an index/ && $options =~ /workers/;
-
 			my $full_files = data_files($node, $disk . '/failures');
 			my $temp = $what =~ /temporary/ ? 'SET temp_tablespaces = small; ' : '';
 			my ($out, $err) =
 			  finish_psql(
 				start_psql($node, $temp . load_sql('full_t', $big, $options)));
 
-		  TODO:
-			{
-				# two workers that fail at once: seen to be told as a lost
-				# connection, 55000
-				local $TODO = 'the error of a worker may get lost'
-				  if $options =~ /workers/;
-				like(error_of($err), qr/^53100/, "$what, $name: error 53100");
-			}
+			like(error_of($err), qr/^53100/, "$what, $name: error 53100");
 			poll_ok($node, "SELECT count(*) = 0 $others_sql",
 				"$what, $name: no process is left");
 			is($node->safe_psql('postgres', sum_sql('full_t')),
@@ -319,9 +305,10 @@ SKIP:
 
 			# what fits goes in, once VACUUM has given back the rest, which it
 			# cannot of an index
+			$node->safe_psql('postgres', 'DROP INDEX full_i')
+			  if $what =~ /an index/;
 			$node->safe_psql('postgres', 'VACUUM full_t');
-			$node->safe_psql('postgres',
-				"DROP INDEX full_i; $index TABLESPACE small")
+			$node->safe_psql('postgres', "$index TABLESPACE small")
 			  if $what =~ /an index/;
 			is( $node->safe_psql(
 					'postgres',
