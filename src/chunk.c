@@ -584,23 +584,54 @@ begin_chunk(IngestChunks *chunks)
 }
 
 /*
+ * Complain if the first needed of len bytes from the file's position start on
+ * are not characters.
+ */
+static void
+verify_bytes(IngestChunks *chunks, int64 start, const char *data, Size len,
+			 Size needed)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			valid = pg_encoding_verifymbstr(encoding, data, (int) len);
+
+	if (likely((Size) valid >= needed))
+		return;
+	chunks->line_pos = start + valid;
+	report_invalid_encoding(encoding, data + valid, (int) len - valid);
+}
+
+/*
  * COPY checks the bytes of a record before it looks at its fields, and does
  * not show a record that is not valid.
  */
 static void
-verify_encoding(IngestChunks *chunks, IngestCsvRecord *record)
+verify_record(IngestChunks *chunks, IngestCsvRecord *record)
 {
-	int			encoding = GetDatabaseEncoding();
 	char	   *data = record->data;
-	int			valid = pg_encoding_verifymbstr(encoding, data,
-												(int) record->len);
 
-	if (valid == (int) record->len)
-		return;
-	chunks->line_pos = chunks->pos - record->consumed + valid;
 	record->data = NULL;
-	report_invalid_encoding(encoding, data + valid,
-							(int) record->len - valid);
+	verify_bytes(chunks, chunks->pos - record->consumed, data, record->len,
+				 record->len);
+	record->data = data;
+}
+
+/*
+ * The same before it looks at a line end, and at the character behind a CR.
+ */
+static void
+verify_line_end(IngestChunks *chunks, IngestCsvStatus status,
+				const IngestCsvRecord *record)
+{
+	Size		available = chunks->buf_start + chunks->buf_len - chunks->pos;
+	Size		len = record->len + 1 +
+		pg_encoding_max_length(GetDatabaseEncoding());
+	Size		needed = record->len;
+
+	if (status == INGEST_CSV_BAD_CR)
+		needed += 2;
+	len = Min(len, available);
+	verify_bytes(chunks, chunks->pos, buffer_at(chunks, chunks->pos), len,
+				 Min(needed, len));
 }
 
 /*
@@ -645,7 +676,7 @@ ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record)
 			chunks->line_pos = chunks->pos -
 				(record->consumed - record->len);
 			if (!chunks->plain_ascii)
-				verify_encoding(chunks, record);
+				verify_record(chunks, record);
 			if (!ingest_csv_split(chunks->csv, record))
 				ereport(ERROR,
 						(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
@@ -663,6 +694,8 @@ ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record)
 			chunks->pos = chunks->limit;
 		else
 		{
+			verify_line_end(chunks, status, record);
+
 			/* COPY is in the record's last line then */
 			chunks->line_pos = pass_lines(chunks, record->lines);
 			ingest_csv_report(status);

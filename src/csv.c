@@ -433,7 +433,10 @@ scan_quoted(IngestCsv *csv, char *buf, size_t pos, size_t len, bool last,
 											  &eol_len);
 
 			if (status != INGEST_CSV_RECORD)
+			{
+				record->len = pos;
 				return status;
+			}
 			break;
 		}
 	}
@@ -457,6 +460,7 @@ ingest_csv_next(IngestCsv *csv, char *buf, size_t len, bool last,
 	size_t		eol_len = 0;
 
 	record->lines = 0;
+	record->len = 0;
 	if (len == 0)
 		return last ? INGEST_CSV_END : INGEST_CSV_MORE;
 
@@ -478,7 +482,10 @@ ingest_csv_next(IngestCsv *csv, char *buf, size_t len, bool last,
 			return scan_quoted(csv, buf, pos, len, last, record);
 		status = end_line(csv, buf, pos, len, last, &eol_len);
 		if (status != INGEST_CSV_RECORD)
+		{
+			record->len = pos;
 			return status;
+		}
 	}
 	else if (!last)
 		return INGEST_CSV_MORE;

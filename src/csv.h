@@ -107,9 +107,10 @@ extern void ingest_csv_set_eol(IngestCsv *csv, IngestCsvEol eol);
 
 /*
  * Find the record that begins at buf.  last says that no bytes follow the len
- * bytes given.  On any status but INGEST_CSV_RECORD only record->lines is
- * set; after INGEST_CSV_MORE the caller comes again with the same record and
- * more bytes.
+ * bytes given.  On any status but INGEST_CSV_RECORD only record->lines is set,
+ * and with the bad ones record->len, the bytes before the one that is bad;
+ * after INGEST_CSV_MORE the caller comes again with the same record and more
+ * bytes.
  */
 extern IngestCsvStatus ingest_csv_next(IngestCsv *csv, char *buf, size_t len,
 									   bool last, IngestCsvRecord *record);
