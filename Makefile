@@ -52,6 +52,10 @@ OBJS = \
 	src/route.o \
 	src/row.o \
 	src/scan.o \
+	src/scenario.o \
+	src/scenario_commit_write.o \
+	src/scenario_db2_load.o \
+	src/scenario_psql_30k.o \
 	src/session.o \
 	src/session_process.o \
 	src/publish.o \
@@ -96,6 +100,7 @@ SQL_TESTS = \
 	inline \
 	staged \
 	bench \
+	scenario \
 	privileges
 
 REGRESS = $(SQL_TESTS)

@@ -169,6 +169,29 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
 COMMENT ON FUNCTION ingest_bench(regclass, text, text, bigint, text[], int[], int[], text[], text[], int[], bigint, int, boolean) IS
 'load rows of a source (NULL: generated) in every way asked for, each into a fresh clone of the target; one report per run, as it ends; the target itself is not touched';
 
+CREATE FUNCTION ingest_scenario(
+	name text,
+	scale float8 DEFAULT NULL,
+	OUT scenario text,
+	OUT number int,
+	OUT description text,
+	OUT elapsed_ms float8,
+	OUT rows_per_second float8,
+	OUT ratio float8,
+	OUT published float8,
+	OUT unit text,
+	OUT published_ratio float8,
+	OUT holds boolean,
+	OUT note text,
+	OUT report ingest_report
+)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'ingest_scenario'
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
+
+COMMENT ON FUNCTION ingest_scenario(text, float8) IS
+'run a published study (commit_write, db2_load, psql_30k) on this server: a row for each of its cases, with the time it took, the published figure, the ratio of both to those of the case it is compared with, and whether the study''s conclusion holds; scale 1 is the study''s size, NULL one that takes about a minute; nothing is left behind';
+
 CREATE FUNCTION ingest_cleanup()
 RETURNS SETOF text
 AS 'MODULE_PATHNAME', 'ingest_cleanup'

@@ -583,21 +583,34 @@ begin_chunk(IngestChunks *chunks)
 				   STATE_DATA_ENDED : state_after);
 }
 
-/*
- * Complain if the first needed of len bytes from the file's position start on
- * are not characters.
- */
+/* Complain if bytes from the file's position start on are not characters. */
 static void
-verify_bytes(IngestChunks *chunks, int64 start, const char *data, Size len,
-			 Size needed)
+verify_bytes(IngestChunks *chunks, int64 start, const char *data, Size len)
 {
 	int			encoding = GetDatabaseEncoding();
 	int			valid = pg_encoding_verifymbstr(encoding, data, (int) len);
 
-	if (likely((Size) valid >= needed))
+	if (likely((Size) valid == len))
 		return;
 	chunks->line_pos = start + valid;
 	report_invalid_encoding(encoding, data + valid, (int) len - valid);
+}
+
+/*
+ * COPY looks at the character behind a CR, at pos, before it takes that for a
+ * line end.
+ */
+static void
+verify_next(IngestChunks *chunks, int64 pos)
+{
+	int			encoding = GetDatabaseEncoding();
+	char		bytes[MAX_MULTIBYTE_CHAR_LEN];
+	ssize_t		n = pg_pread(chunks->fd, bytes,
+							 Min((int64) sizeof(bytes),
+								 chunks->queue->end - pos), pos);
+
+	if (n > 0 && pg_encoding_verifymbchar(encoding, bytes, (int) n) < 0)
+		report_invalid_encoding(encoding, bytes, (int) n);
 }
 
 /*
@@ -610,28 +623,10 @@ verify_record(IngestChunks *chunks, IngestCsvRecord *record)
 	char	   *data = record->data;
 
 	record->data = NULL;
-	verify_bytes(chunks, chunks->pos - record->consumed, data, record->len,
-				 record->len);
+	verify_bytes(chunks, chunks->pos - record->consumed, data, record->len);
+	if (record->consumed == record->len + 1 && data[record->len] == '\r')
+		verify_next(chunks, chunks->pos);
 	record->data = data;
-}
-
-/*
- * The same before it looks at a line end, and at the character behind a CR.
- */
-static void
-verify_line_end(IngestChunks *chunks, IngestCsvStatus status,
-				const IngestCsvRecord *record)
-{
-	Size		available = chunks->buf_start + chunks->buf_len - chunks->pos;
-	Size		len = record->len + 1 +
-		pg_encoding_max_length(GetDatabaseEncoding());
-	Size		needed = record->len;
-
-	if (status == INGEST_CSV_BAD_CR)
-		needed += 2;
-	len = Min(len, available);
-	verify_bytes(chunks, chunks->pos, buffer_at(chunks, chunks->pos), len,
-				 Min(needed, len));
 }
 
 /*
@@ -694,10 +689,13 @@ ingest_chunk_next(IngestChunks *chunks, IngestCsvRecord *record)
 			chunks->pos = chunks->limit;
 		else
 		{
-			verify_line_end(chunks, status, record);
+			verify_bytes(chunks, chunks->pos, buffer_at(chunks, chunks->pos),
+						 record->len);
 
 			/* COPY is in the record's last line then */
 			chunks->line_pos = pass_lines(chunks, record->lines);
+			if (status == INGEST_CSV_BAD_CR)
+				verify_next(chunks, chunks->pos + record->len + 1);
 			ingest_csv_report(status);
 		}
 	}

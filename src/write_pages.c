@@ -311,7 +311,7 @@ append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 
 	while (done < writer->npages)
 	{
-		Buffer		buffers[INGEST_PAGES_BATCH];
+		Buffer		buffers[INGEST_PAGES_BATCH] = {InvalidBuffer};
 		uint32		n = writer->npages - done;
 
 		clean_ring(pages, n);
