@@ -593,6 +593,10 @@ verify_bytes(IngestChunks *chunks, int64 start, const char *data, Size len)
 	if (likely((Size) valid == len))
 		return;
 	chunks->line_pos = start + valid;
+
+	/* COPY looks at the byte behind a CR before it counts that */
+	if (valid > 0 && data[valid - 1] == '\r')
+		chunks->line_pos--;
 	report_invalid_encoding(encoding, data + valid, (int) len - valid);
 }
 
