@@ -59,6 +59,7 @@ OBJS = \
 	src/session.o \
 	src/session_process.o \
 	src/publish.o \
+	src/publish_durable.o \
 	src/publish_exchange.o \
 	src/source.o \
 	src/spool.o \

@@ -232,6 +232,11 @@ CREATE FUNCTION staged_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETU
 CREATE TRIGGER tr BEFORE TRUNCATE ON staged_t EXECUTE FUNCTION staged_trigger();
 SELECT FROM ingest_load('staged_t', :'none', 'format csv, strategy staged, mode replace');
 DROP TRIGGER tr ON staged_t;
+CREATE FUNCTION staged_index() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN CREATE INDEX staged_new ON staged_p1 (v); RETURN NULL; END';
+CREATE TRIGGER tr BEFORE INSERT ON staged_p EXECUTE FUNCTION staged_index();
+SELECT FROM ingest_load('staged_p', :'none', 'format csv, strategy staged, mode replace');
+DROP TRIGGER tr ON staged_p;
 CREATE TABLE staged_d (id int UNIQUE DEFERRABLE);
 SELECT FROM ingest_load('staged_d', :'none', 'format csv, strategy staged, mode replace');
 BEGIN;
@@ -366,4 +371,4 @@ RESET ingest_tools.chunk_size;
 DROP OWNED BY regress_staged;
 DROP ROLE regress_staged;
 DROP TABLE staged_t, staged_copy, staged_p, staged_u, staged_temp, staged_fk, staged_ref, staged_d, staged_a, staged_m, staged_c CASCADE;
-DROP FUNCTION staged_trigger(), staged_statement(), staged_row();
+DROP FUNCTION staged_trigger(), staged_index(), staged_statement(), staged_row();

@@ -18,10 +18,9 @@
  * an unlogged one, whose init fork would empty the table after a crash.  Its
  * pages are filled without WAL all the same (write_pages.c), which is safe as
  * long as nothing but this transaction can name them.  Before they become the
- * table's they are logged as whole pages, as index builds do it (gistbuild.c),
- * heap and TOAST table both.  Only then the visibility map is set, whose
- * records refer to the pages.  Where wal_level = minimal nothing is logged:
- * the storage is new in the transaction and is synced at commit.
+ * table's they are logged, heap and TOAST table both (publish_durable.c).
+ * Where wal_level = minimal nothing is: the storage is new in the transaction
+ * and is synced at commit.
  *
  * Freezing follows the rules of COPY FREEZE (CopyFrom() in copyfrom.c).  That
  * the storage is new in the subtransaction is always so here.
@@ -52,9 +51,7 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "access/toast_internals.h"
-#include "access/visibilitymap.h"
 #include "access/xact.h"
-#include "access/xloginsert.h"
 #include "catalog/dependency.h"
 #include "catalog/heap.h"
 #include "catalog/index.h"
@@ -207,6 +204,9 @@ ingest_staging_create(Oid relid, bool replaces)
 	Relation	rel = table_open(relid, NoLock);
 	char		persistence = rel->rd_rel->relpersistence;
 
+	/* VACUUM may lock a TOAST table alone, for a long time */
+	if (replaces && OidIsValid(rel->rd_rel->reltoastrelid))
+		LockRelationOid(rel->rd_rel->reltoastrelid, ShareUpdateExclusiveLock);
 	if (!replaces && persistence == RELPERSISTENCE_PERMANENT)
 		persistence = RELPERSISTENCE_UNLOGGED;
 	staging->relid = relid;
@@ -229,52 +229,9 @@ ingest_staging_may_freeze(void)
 }
 
 /* ------------------------------------------------------------------------
- * Making it last
+ * Indexes
  * ------------------------------------------------------------------------
  */
-
-/*
- * Enter all pages into the visibility map.
- */
-static void
-set_visibility_map(Relation rel)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-	Buffer		map = InvalidBuffer;
-
-	for (BlockNumber block = 0; block < nblocks; block++)
-	{
-		Buffer		buffer = ReadBuffer(rel, block);
-
-		CHECK_FOR_INTERRUPTS();
-		visibilitymap_pin(rel, block, &map);
-		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		/* one that has been added and not been filled is not */
-		if (PageIsAllVisible(BufferGetPage(buffer)))
-			ingest_visibilitymap_freeze(rel, block, buffer, map);
-		UnlockReleaseBuffer(buffer);
-	}
-	if (BufferIsValid(map))
-		ReleaseBuffer(map);
-}
-
-/*
- * Make the pages of a staging table, or of its TOAST table, last.
- */
-static void
-make_durable(Oid relid, bool frozen, IngestMeter *meter)
-{
-	Relation	rel = table_open(relid, NoLock);
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
-
-	ingest_meter_enter(meter);
-	if (RelationNeedsWAL(rel) && nblocks > 0)
-		log_newpage_range(rel, MAIN_FORKNUM, 0, nblocks, true);
-	if (frozen)
-		set_visibility_map(rel);
-	ingest_meter_leave(meter, relid);
-	table_close(rel, NoLock);
-}
 
 static bool
 is_empty(Oid relid)
@@ -321,14 +278,11 @@ complete_index(const IngestStagingIndex *index, IngestMeter *meter)
 }
 
 void
-ingest_staging_seal(IngestStaging *staging, bool frozen, IngestMeter *meter)
+ingest_staging_complete_indexes(const IngestStaging *staging,
+								IngestMeter *meter)
 {
-	Oid			toastid = ingest_staging_toast(staging);
 	ListCell   *lc;
 
-	make_durable(staging->staging, frozen, meter);
-	if (OidIsValid(toastid))
-		make_durable(toastid, frozen, meter);
 	foreach(lc, staging->indexes)
 		complete_index(lfirst(lc), meter);
 }
@@ -396,15 +350,45 @@ hand_over_statistics(Oid from, Oid to)
  */
 
 /*
+ * The staging table has an index for each of the table's that is used.  Others
+ * could not make one; what this session runs, triggers say, could.
+ */
+static void
+check_indexes(const IngestStaging *staging, Relation rel)
+{
+	List	   *known = list_copy(staging->rebuilt);
+	ListCell   *lc;
+
+	foreach(lc, staging->indexes)
+		known = lappend_oid(known, ((IngestStagingIndex *) lfirst(lc))->index);
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisready &&
+			!list_member_oid(known, lfirst_oid(lc)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s\" has changed since the load began",
+							RelationGetRelationName(rel)),
+					 errdetail("Index \"%s\" is new.",
+							   RelationGetRelationName(index))));
+		index_close(index, NoLock);
+	}
+	list_free(known);
+}
+
+/*
  * Nobody else uses the table from here on.  Returns the OID of its TOAST
  * table, which is locked as well.
  */
 static Oid
-shut_out_others(Oid relid)
+shut_out_others(const IngestStaging *staging)
 {
-	Relation	rel = table_open(relid, AccessExclusiveLock);
+	Relation	rel = table_open(staging->relid, AccessExclusiveLock);
 	Oid			toastid = rel->rd_rel->reltoastrelid;
 
+	check_indexes(staging, rel);
 	CheckTableForSerializableConflictIn(rel);
 	TransferPredicateLocksToHeapRelation(rel);
 	pgstat_count_truncate(rel);
@@ -488,7 +472,7 @@ ingest_staging_drop(const IngestStaging *staging, IngestMeter *meter)
 void
 ingest_staging_swap(IngestStaging *staging, IngestMeter *meter)
 {
-	Oid			old_toast = shut_out_others(staging->relid);
+	Oid			old_toast = shut_out_others(staging);
 	Oid			new_toast = ingest_staging_toast(staging);
 	ListCell   *lc;
 

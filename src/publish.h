@@ -8,7 +8,8 @@
  *		... fill it without WAL ...
  *		ingest_staging_build_toast(staging, meter);
  *		... fill its indexes ...
- *		ingest_staging_seal(staging, frozen, meter);
+ *		ingest_staging_complete_indexes(staging, meter);
+ *		ingest_staging_make_durable(list_make1(staging), ...);
  *		ingest_staging_analyze(staging);
  *		ingest_staging_swap(staging, meter);
  *
@@ -78,12 +79,9 @@ extern bool ingest_staging_may_freeze(void);
 extern void ingest_staging_build_toast(const IngestStaging *staging,
 									   IngestMeter *meter);
 
-/*
- * Make the pages of a staging table last, which nobody has logged.  With
- * frozen all of its pages are frozen.  Indexes that have not been built are.
- */
-extern void ingest_staging_seal(IngestStaging *staging, bool frozen,
-								IngestMeter *meter);
+/* Build indexes that have not been built for want of keys. */
+extern void ingest_staging_complete_indexes(const IngestStaging *staging,
+											IngestMeter *meter);
 
 /*
  * Collect statistics of the staging table, if these are all that the table
@@ -112,5 +110,15 @@ extern void ingest_staging_drop(const IngestStaging *staging,
  * IngestStaging).
  */
 pg_noreturn extern void ingest_staging_rethrow(List *stagings);
+
+/* in publish_durable.c */
+
+/*
+ * Make the pages of staging tables (a list of IngestStaging) last, which
+ * nobody has logged, by nprocesses at most.  With frozen all of their pages
+ * are frozen.  Outside parallel mode.
+ */
+extern void ingest_staging_make_durable(List *stagings, bool frozen,
+										int nprocesses, IngestMeter *meter);
 
 #endif							/* INGEST_PUBLISH_H */

@@ -254,9 +254,12 @@ replace_rows(IngestWriteTarget *target, List *stagings,
 	ListCell   *lc;
 
 	foreach(lc, stagings)
+		ingest_staging_complete_indexes(lfirst(lc), target->meter);
+	ingest_staging_make_durable(stagings, shared->frozen,
+								target->workers_used, target->meter);
+	if (target->options->analyze)
 	{
-		ingest_staging_seal(lfirst(lc), shared->frozen, target->meter);
-		if (target->options->analyze)
+		foreach(lc, stagings)
 			ingest_staging_analyze(lfirst(lc));
 	}
 	foreach(lc, stagings)
