@@ -118,7 +118,7 @@ ingest_index_pages_take(IngestIndexPages *pages)
 	pages->taken++;
 	if (!pages->exhausted)
 		return take_free_page(pages);
-	while (!BufferIsValid(buffer = take_waiting_page(pages)))
+	while ((buffer = take_waiting_page(pages)) == InvalidBuffer)
 		add_pages(pages);
 	return buffer;
 }
