@@ -453,6 +453,7 @@ my @ways = (
 	{ name => 'direct, 1 process', strategy => 'direct', workers => 1 },
 	{ name => 'direct, 2 processes', strategy => 'direct', workers => 2 },
 	{ name => 'direct, 4 processes', strategy => 'direct', workers => 4 },
+	{ name => 'staged, 2 processes', strategy => 'staged', workers => 2 },
 	{ name => 'online', strategy => 'online', workers => 1 },
 	{ name => 'direct, 1 process, client', strategy => 'direct', workers => 1, client => 1 },
 	{ name => 'direct, 2 processes, client', strategy => 'direct', workers => 2, client => 1 },
