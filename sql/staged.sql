@@ -132,7 +132,7 @@ CREATE INDEX staged_i_brin ON staged_i USING brin (id int4_minmax_ops) WITH (pag
 CREATE INDEX staged_i_desc ON staged_i (k DESC NULLS LAST, v COLLATE "C") WITH (fillfactor = 70);
 CREATE UNIQUE INDEX staged_i_partial ON staged_i (n) NULLS NOT DISTINCT WHERE id > 10;
 CREATE INDEX staged_i_expression ON staged_i ((id % 10));
-ALTER INDEX staged_i_expression ALTER COLUMN 1 SET STATISTICS 50;
+ALTER TABLE staged_i ALTER id SET STATISTICS 7;
 ALTER TABLE staged_i ADD CONSTRAINT staged_i_excl EXCLUDE USING gist (r WITH &&);
 INSERT INTO staged_i SELECT i, i, 'old', int4range(i, i + 1), point(i, i), i FROM generate_series(1, 50) i;
 ANALYZE staged_i;
@@ -162,7 +162,8 @@ SELECT count(*) FROM staged_i WHERE id BETWEEN 1000 AND 1009;
 RESET enable_indexscan;
 RESET enable_seqscan;
 SELECT relname, reltuples FROM pg_class WHERE relname IN ('staged_i', 'staged_i_key', 'staged_i_partial') ORDER BY 1;
-SELECT tablename, attname, n_distinct FROM pg_stats WHERE tablename IN ('staged_i', 'staged_i_expression')
+SELECT tablename, attname, n_distinct, array_length(histogram_bounds, 1) AS bounds, array_length(most_common_vals, 1) AS common
+FROM pg_stats WHERE tablename IN ('staged_i', 'staged_i_expression')
 	AND attname IN ('id', 'k', 'expr') ORDER BY 1, 2;
 -- the report knows the table and its indexes, and nothing else
 SELECT r->>'relation' AS relation, r->>'kind' AS kind, r->>'index_mode' AS index_mode
@@ -179,7 +180,15 @@ COPY (SELECT i, i, 'x', int4range(i, i + 2), NULL, i FROM generate_series(1, 3) 
 SELECT FROM ingest_load('staged_i', :'wrong', 'format csv, strategy staged, mode replace');
 \set VERBOSITY terse
 SELECT count(*) FROM staged_i;
--- statistics of several columns, which only the table has
+-- statistics of several columns, and options, which only the table has
+ALTER INDEX staged_i_expression ALTER COLUMN 1 SET STATISTICS 3;
+SELECT rows_loaded FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace');
+SELECT array_length(most_common_vals, 1) AS common FROM pg_stats WHERE tablename = 'staged_i_expression';
+ALTER INDEX staged_i_expression ALTER COLUMN 1 SET STATISTICS -1;
+ALTER TABLE staged_i ALTER k SET (n_distinct = 1234);
+SELECT rows_loaded FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace');
+SELECT n_distinct FROM pg_stats WHERE tablename = 'staged_i' AND attname = 'k';
+ALTER TABLE staged_i ALTER k RESET (n_distinct);
 CREATE STATISTICS staged_i_stats ON id, k FROM staged_i;
 SELECT rows_loaded FROM ingest_load('staged_i', :'kinds', 'format csv, strategy staged, mode replace');
 SELECT count(*) FROM pg_statistic_ext_data d JOIN pg_statistic_ext s ON s.oid = d.stxoid WHERE stxname = 'staged_i_stats';

@@ -908,6 +908,18 @@ ingest_exchange_all_frozen(Form_pg_class a, Form_pg_class b)
 #endif
 }
 
+/* pg_attribute.attstattarget: -1 for the usual until 16, NULL from 17. */
+static inline bool
+ingest_statistics_target_is_set(HeapTuple attribute, TupleDesc desc)
+{
+#if PG_VERSION_NUM >= 170000
+	return !heap_attisnull(attribute, Anum_pg_attribute_attstattarget, desc);
+#else
+	(void) desc;
+	return ((Form_pg_attribute) GETSTRUCT(attribute))->attstattarget >= 0;
+#endif
+}
+
 /*
  * Enter a page whose rows are all frozen into the visibility map: by a
  * function that logs it, until 18.  From 19 on pages are left as they are for

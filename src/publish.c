@@ -31,9 +31,10 @@
  * table has its new rows.
  *
  * Statistics are collected of the staging table and handed over.  Those that
- * a staging table does not have (CREATE STATISTICS, children by inheritance)
- * want the table itself, and so does who is not its owner: ANALYZE says what
- * it thinks of that.
+ * a staging table does not have (CREATE STATISTICS, children by inheritance,
+ * a number of distinct values or the target of an index's expression that has
+ * been set) want the table itself, and so does who is not its owner: ANALYZE
+ * says what it thinks of that.
  *
  * Locks: the staging table's is AccessExclusiveLock from its creation.  The
  * table's own AccessExclusiveLock is taken when all is built and logged; what
@@ -49,13 +50,16 @@
 #include <ctype.h>
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/toast_internals.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/heap.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/toasting.h"
 #include "executor/spi.h"
@@ -65,6 +69,7 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/acl.h"
+#include "utils/attoptcache.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/portal.h"
@@ -81,6 +86,51 @@
  * Before
  * ------------------------------------------------------------------------
  */
+
+/*
+ * Set a column's statistics target (ALTER TABLE ... SET STATISTICS) to that of
+ * another one.  It does not go with a new table.
+ */
+static void
+copy_statistics_target(Relation catalog, HeapTuple from, Oid to,
+					   AttrNumber attnum)
+{
+	HeapTuple	tuple = SearchSysCacheCopyAttNum(to, attnum);
+	int			n = Anum_pg_attribute_attstattarget - 1;
+	Datum		values[Natts_pg_attribute] = {0};
+	bool		isnull[Natts_pg_attribute] = {false};
+	bool		replace[Natts_pg_attribute] = {false};
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u",
+			 attnum, to);
+	replace[n] = true;
+	values[n] = heap_getattr(from, n + 1, RelationGetDescr(catalog),
+							 &isnull[n]);
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(catalog), values, isnull,
+							  replace);
+	CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+	heap_freetuple(tuple);
+}
+
+/* The same for all columns of a table where it has been set. */
+static void
+copy_statistics_targets(Relation from, Oid to)
+{
+	Relation	catalog = table_open(AttributeRelationId, RowExclusiveLock);
+
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(from); i++)
+	{
+		HeapTuple	tuple = SearchSysCacheCopyAttNum(RelationGetRelid(from), i);
+
+		/* none for one that has been dropped */
+		if (HeapTupleIsValid(tuple) &&
+			ingest_statistics_target_is_set(tuple, RelationGetDescr(catalog)))
+			copy_statistics_target(catalog, tuple, to, i);
+	}
+	table_close(catalog, NoLock);
+	CommandCounterIncrement();
+}
 
 /* Make the counterpart of an index. */
 static IngestStagingIndex *
@@ -214,6 +264,8 @@ ingest_staging_create(Oid relid, bool replaces)
 	staging->staging_name = psprintf("pg_temp_%u_%u", relid,
 									 GetCurrentTransactionId());
 	staging->staging = create_heap(rel, staging->staging_name, persistence);
+	if (replaces)
+		copy_statistics_targets(rel, staging->staging);
 	create_indexes(staging, rel, replaces);
 	table_close(rel, NoLock);
 	return staging;
@@ -306,13 +358,67 @@ analyze_table(Oid relid)
 	SPI_finish();
 }
 
+/*
+ * Has a statistics target been set for an expression of an index?  A copy does
+ * not get it until 16, and what is known of an index that is new in the
+ * transaction is not read again when it is set (RelationReloadIndexInfo()).
+ */
+static bool
+has_index_target(Oid indexid)
+{
+	Relation	catalog = table_open(AttributeRelationId, AccessShareLock);
+	Relation	index = index_open(indexid, AccessShareLock);
+	bool		result = false;
+
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(index); i++)
+	{
+		HeapTuple	tuple = SearchSysCacheCopyAttNum(indexid, i);
+
+		result |= ingest_statistics_target_is_set(tuple,
+												  RelationGetDescr(catalog));
+		heap_freetuple(tuple);
+	}
+	index_close(index, AccessShareLock);
+	table_close(catalog, AccessShareLock);
+	return result;
+}
+
+static bool
+has_index_targets(Relation rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (has_index_target(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* Has a number of distinct values been set for a column? */
+static bool
+has_distinct_options(Relation rel)
+{
+	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(rel); i++)
+	{
+		AttributeOpts *options = get_attribute_options(RelationGetRelid(rel), i);
+
+		if (options != NULL &&
+			(options->n_distinct != 0 || options->n_distinct_inherited != 0))
+			return true;
+	}
+	return false;
+}
+
 /* Are the table's statistics those its staging table can have? */
 static bool
 has_plain_statistics(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	bool		result = RelationGetStatExtList(rel) == NIL &&
-		!rel->rd_rel->relhassubclass &&
+		!rel->rd_rel->relhassubclass && !has_distinct_options(rel) &&
+		!has_index_targets(rel) &&
 		object_ownercheck(RelationRelationId, relid, GetUserId());
 
 	table_close(rel, NoLock);
