@@ -121,7 +121,9 @@ copy_statistics_targets(Relation from, Oid to)
 
 	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(from); i++)
 	{
-		HeapTuple	tuple = SearchSysCacheCopyAttNum(RelationGetRelid(from), i);
+		HeapTuple	tuple;
+
+		tuple = SearchSysCacheCopyAttNum(RelationGetRelid(from), i);
 
 		/* none for one that has been dropped */
 		if (HeapTupleIsValid(tuple) &&
@@ -402,7 +404,9 @@ has_distinct_options(Relation rel)
 {
 	for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(rel); i++)
 	{
-		AttributeOpts *options = get_attribute_options(RelationGetRelid(rel), i);
+		AttributeOpts *options;
+
+		options = get_attribute_options(RelationGetRelid(rel), i);
 
 		if (options != NULL &&
 			(options->n_distinct != 0 || options->n_distinct_inherited != 0))

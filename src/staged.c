@@ -129,7 +129,8 @@ check_added(Relation rel)
 {
 	/* they would have to go in with their values, one after the other */
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
-		RelationIsLogicallyLogged(rel) && OidIsValid(rel->rd_rel->reltoastrelid))
+		RelationIsLogicallyLogged(rel) &&
+		OidIsValid(rel->rd_rel->reltoastrelid))
 		return gettext_noop("rows must be fit for logical decoding");
 	return NULL;
 }
@@ -168,6 +169,8 @@ static const char *
 staged_unusable(Relation rel, const IngestOptions *options,
 				const IngestSourceSpec *spec)
 {
+	Oid			relid = RelationGetRelid(rel);
+	List	   *tables = list_make1_oid(relid);
 	const char *reason;
 
 	if (options->mode == INGEST_MODE_REPLACE)
@@ -175,9 +178,9 @@ staged_unusable(Relation rel, const IngestOptions *options,
 	reason = ingest_direct_unusable(rel, options, spec);
 	if (reason != NULL)
 		return reason;
-	return check_tables(rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
-						find_all_inheritors(RelationGetRelid(rel), NoLock, NULL) :
-						list_make1_oid(RelationGetRelid(rel)), check_added);
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		tables = find_all_inheritors(relid, NoLock, NULL);
+	return check_tables(tables, check_added);
 }
 
 /* ------------------------------------------------------------------------

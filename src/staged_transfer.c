@@ -122,8 +122,9 @@ static void
 change_pointers(TransferTable *table, HeapTuple tuple)
 {
 	TupleDesc	desc = RelationGetDescr(table->rel);
+	int			natts = HeapTupleHeaderGetNatts(tuple->t_data);
 
-	for (int attnum = 1; attnum <= HeapTupleHeaderGetNatts(tuple->t_data); attnum++)
+	for (int attnum = 1; attnum <= natts; attnum++)
 	{
 		bool		isnull;
 		Datum		value;
