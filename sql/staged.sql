@@ -375,6 +375,11 @@ SELECT count(*) FROM (TABLE staged_u EXCEPT ALL TABLE staged_temp) d;
 CREATE FUNCTION staged_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TRIGGER tr BEFORE INSERT ON staged_u FOR EACH ROW EXECUTE FUNCTION staged_row();
 SELECT strategy_used, reason FROM ingest_load('staged_u', :'none', 'format csv, strategy staged');
+-- benches: what a run leaves is what COPY leaves, in an empty table for mode replace
+SELECT strategy, strategy_used, workers_used, rows_loaded, verified
+FROM ingest_bench('staged_a', :'file', strategies => '{staged}', workers => '{1,2}');
+SELECT strategy, strategy_used, workers_used, rows_loaded, verified
+FROM ingest_bench('staged_a', :'file', 'format csv, mode replace, analyze off', workers => '{1,2}', preload => 100);
 RESET ingest_tools.chunk_size;
 
 DROP OWNED BY regress_staged;

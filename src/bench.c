@@ -207,6 +207,7 @@ load_clone(BenchState *state, Oid clone, const BenchInput *input,
 	options.commit_rows = run ? run->commit_rows : INGEST_COMMIT_ROWS_END;
 	options.index_mode = run ? run->index_mode : INGEST_INDEX_AUTO;
 	options.commit_mode = run ? run->commit_mode : INGEST_COMMIT_IMMEDIATE_WAIT;
+	options.mode = run ? options.mode : INGEST_MODE_APPEND;
 
 	ingest_report_init(report);
 	ingest_load_describe(&load, report);
@@ -231,7 +232,8 @@ measure_clone(BenchState *state, const char *name, const IngestReport *report)
 }
 
 /*
- * Load the source as COPY does and remember what the table then holds.
+ * Load the source as COPY does and remember what the table then holds.  Rows
+ * that a run will replace are left out.
  */
 static void
 make_reference(BenchState *state)
@@ -243,7 +245,7 @@ make_reference(BenchState *state)
 
 	ingest_progress_stage(INGEST_STAGE_REFERENCE);
 	clone = create_clone(state, name, false);
-	if (state->preload.spec)
+	if (state->preload.spec && state->plan->options->mode == INGEST_MODE_APPEND)
 		load_clone(state, clone, &state->preload, NULL, &report);
 	load_clone(state, clone, &state->input, NULL, &report);
 	report.meter = NULL;
