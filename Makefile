@@ -55,6 +55,7 @@ OBJS = \
 	src/scenario.o \
 	src/scenario_commit_write.o \
 	src/scenario_db2_load.o \
+	src/scenario_polardbx_batch.o \
 	src/scenario_psql_30k.o \
 	src/session.o \
 	src/session_process.o \

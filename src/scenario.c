@@ -78,6 +78,7 @@ typedef struct ScenarioState
 static const IngestScenario *const scenarios[] = {
 	&ingest_scenario_commit_write,
 	&ingest_scenario_db2_load,
+	&ingest_scenario_polardbx_batch,
 	&ingest_scenario_psql_30k,
 };
 

@@ -42,6 +42,7 @@ typedef struct IngestScenario
 /* each in its own file */
 extern const IngestScenario ingest_scenario_commit_write;
 extern const IngestScenario ingest_scenario_db2_load;
+extern const IngestScenario ingest_scenario_polardbx_batch;
 extern const IngestScenario ingest_scenario_psql_30k;
 
 #endif							/* INGEST_SCENARIO_H */
