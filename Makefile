@@ -53,6 +53,7 @@ OBJS = \
 	src/row.o \
 	src/scan.o \
 	src/scenario.o \
+	src/scenario_blob_inline.o \
 	src/scenario_commit_write.o \
 	src/scenario_db2_load.o \
 	src/scenario_polardbx_batch.o \

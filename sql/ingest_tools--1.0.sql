@@ -190,7 +190,7 @@ AS 'MODULE_PATHNAME', 'ingest_scenario'
 LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
 
 COMMENT ON FUNCTION ingest_scenario(text, float8) IS
-'run a published study (commit_write, db2_load, polardbx_batch, psql_30k) on this server: a row for each of its cases, with the time it took, the published figure, the ratio of both to those of the case it is compared with, and whether the study''s conclusion holds; scale 1 is the study''s size, NULL one that takes about a minute; nothing is left behind';
+'run a published study (blob_inline, commit_write, db2_load, polardbx_batch, psql_30k) on this server: a row for each of its cases, with the time it took, the published figure, the ratio of both to those of the case it is compared with, and whether the study''s conclusion holds; scale 1 is the study''s size, NULL one that takes about a minute; nothing is left behind';
 
 CREATE FUNCTION ingest_cleanup()
 RETURNS SETOF text

@@ -13,6 +13,7 @@ SELECT * FROM cases('psql_30k', 0.01);
 SELECT * FROM cases('commit_write', 0.002);
 SELECT * FROM cases('db2_load', 0.0001);
 SELECT * FROM cases('polardbx_batch', 0.0005);
+SELECT * FROM cases('blob_inline', 0.02);
 
 -- what a row says of itself agrees with its report, and a conclusion with the
 -- ratios it is drawn from

@@ -76,6 +76,7 @@ typedef struct ScenarioState
 } ScenarioState;
 
 static const IngestScenario *const scenarios[] = {
+	&ingest_scenario_blob_inline,
 	&ingest_scenario_commit_write,
 	&ingest_scenario_db2_load,
 	&ingest_scenario_polardbx_batch,

@@ -40,6 +40,7 @@ typedef struct IngestScenario
 } IngestScenario;
 
 /* each in its own file */
+extern const IngestScenario ingest_scenario_blob_inline;
 extern const IngestScenario ingest_scenario_commit_write;
 extern const IngestScenario ingest_scenario_db2_load;
 extern const IngestScenario ingest_scenario_polardbx_batch;
