@@ -21,7 +21,7 @@
 
 /* Arguments of the bench for the table with so many indexes. */
 #define ADD(indexes)	"'$s.indexes" indexes "', 'SELECT * FROM $s.added'," \
-	" preload => $n * 4, strategies => "
+	" preload => $n OPERATOR(pg_catalog.*) 4, strategies => "
 #define INSERTS			"'{insert_prepared}', commit_rows => '{10000}'"
 #define ONLINE			"'{online}'"
 #define OFFLINE			"'{direct}'"
