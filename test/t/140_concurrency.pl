@@ -148,14 +148,14 @@ BEGIN
 			seen := true;
 			PERFORM pg_sleep(0.35);
 		ELSIF vacuum IS NOT NULL THEN
-			EXECUTE format('COPY (SELECT) TO PROGRAM %L', 'kill -STOP ' || vacuum);
+			EXECUTE format('COPY (SELECT) TO PROGRAM %L', 'cat >/dev/null; kill -STOP ' || vacuum);
 			PERFORM pg_stat_clear_snapshot();
 			EXECUTE asleep INTO still;
 			IF still = vacuum THEN
 				RAISE NOTICE 'stopped %', vacuum;
 				RETURN;
 			END IF;
-			EXECUTE format('COPY (SELECT) TO PROGRAM %L', 'kill -CONT ' || vacuum);
+			EXECUTE format('COPY (SELECT) TO PROGRAM %L', 'cat >/dev/null; kill -CONT ' || vacuum);
 		END IF;
 		PERFORM pg_sleep(0.001);
 	END LOOP;
