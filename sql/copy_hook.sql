@@ -60,7 +60,7 @@ CREATE TRIGGER copy_hook_insert INSTEAD OF INSERT ON copy_hook_v FOR EACH ROW EX
 COPY copy_hook_v FROM PROGRAM 'echo 4,four' (FORMAT csv, STRATEGY direct);
 SET ingest_tools.fallback = error;
 COPY copy_hook_v FROM PROGRAM 'echo 5,five' (FORMAT csv, STRATEGY direct);
-COPY copy_hook_t FROM PROGRAM 'echo 5,five' (FORMAT csv, STRATEGY direct);
+COPY copy_hook_t FROM PROGRAM 'echo 5,five' (FORMAT csv, ENCODING latin1, STRATEGY direct);
 RESET ingest_tools.fallback;
 SELECT * FROM copy_hook_t ORDER BY id;
 TRUNCATE copy_hook_t;

@@ -157,7 +157,8 @@ is_large(const AutoFacts *facts pg_attribute_unused())
 }
 
 /*
- * Size of a file or of its part that is to be loaded; -1 if there is none.
+ * Size of a file or of its part that is to be loaded, "many" if it still
+ * grows; -1 if there is none.
  */
 static int64
 source_bytes(const IngestSourceSpec *spec)
@@ -166,6 +167,8 @@ source_bytes(const IngestSourceSpec *spec)
 
 	if (spec->kind != INGEST_SOURCE_FILE && spec->kind != INGEST_SOURCE_SPOOL)
 		return -1;
+	if (ingest_source_grows(spec))
+		return PG_INT64_MAX;
 	if (spec->end >= 0)
 		return spec->end - spec->start;
 	if (stat(spec->text, &st) < 0 || !S_ISREG(st.st_mode))

@@ -23,6 +23,10 @@
  * The state passed on has a fourth value, "outside of quotes, and a record
  * begins here", so that a chunk whose first byte begins a record knows it.
  *
+ * A file may grow while it is read.  The process that has its feed tells the
+ * others how far it has come, and they wait where they need more: for the
+ * chunk and what is read behind it, or for the end.
+ *
  * Line numbers are counted when an error needs them, by reading the file from
  * its beginning.
  *
@@ -81,14 +85,14 @@ struct IngestChunkQueue
 	char		terminator;		/* last byte of a line end */
 	IngestCsvEol eol;
 	int64		start;
-	int64		end;
 	int64		first_line;
 	int64		chunk_size;
-	int64		nchunks;
 	int			nprocesses;
 
 	slock_t		mutex;
 	ConditionVariable changed;
+	int64		end;			/* of the file, so far if it grows */
+	bool		grows;
 	int64		next;			/* chunk to be handed out */
 	int64		stop;			/* none is handed out from this one on */
 	int64		resolved;		/* chunks whose state after is known */
@@ -104,6 +108,9 @@ struct IngestChunks
 	int			fd;
 	IngestCsv  *csv;
 	MemoryContext context;
+	IngestFeed *feed;			/* we are to make the file grow */
+	int64		end;			/* of the file, as far as we know */
+	bool		grows;
 
 	/* bytes of the file in memory */
 	char	   *buf;
@@ -269,7 +276,7 @@ ingest_chunk_queue_size(int nprocesses)
 void
 ingest_chunk_queue_init(IngestChunkQueue *queue,
 						const CopyFormatOptions *format, IngestCsvEol eol,
-						int64 start, int64 end, int64 first_line,
+						int64 start, int64 end, bool grows, int64 first_line,
 						int64 chunk_size, int nprocesses)
 {
 	queue->quote = format->quote[0];
@@ -277,16 +284,16 @@ ingest_chunk_queue_init(IngestChunkQueue *queue,
 	queue->terminator = eol == INGEST_CSV_EOL_CR ? '\r' : '\n';
 	queue->eol = eol;
 	queue->start = start;
-	queue->end = end;
 	queue->first_line = first_line;
 	queue->chunk_size = chunk_size;
-	queue->nchunks = (end - start + chunk_size - 1) / chunk_size;
 	queue->nprocesses = nprocesses;
 
 	SpinLockInit(&queue->mutex);
 	ConditionVariableInit(&queue->changed);
+	queue->end = end;
+	queue->grows = grows;
 	queue->next = 0;
-	queue->stop = queue->nchunks;
+	queue->stop = PG_INT64_MAX;
 	queue->resolved = 0;
 	queue->state = STATE_RECORD_BEGINS;
 	for (int i = 0; i < nprocesses; i++)
@@ -297,11 +304,89 @@ int64
 ingest_chunk_position(IngestChunkQueue *queue)
 {
 	int64		next;
+	int64		end;
 
 	SpinLockAcquire(&queue->mutex);
 	next = queue->next;
+	end = queue->end;
 	SpinLockRelease(&queue->mutex);
-	return Min(queue->start + next * queue->chunk_size, queue->end);
+	return Min(queue->start + next * queue->chunk_size, end);
+}
+
+void
+ingest_chunk_set_feed(IngestChunks *chunks, IngestFeed *feed)
+{
+	chunks->feed = feed;
+}
+
+bool
+ingest_chunk_read_on(IngestChunks *chunks)
+{
+	IngestChunkQueue *queue = chunks->queue;
+	IngestFeed *feed = chunks->feed;
+	bool		more = feed != NULL && feed->more(feed);
+
+	if (feed != NULL)
+	{
+		SpinLockAcquire(&queue->mutex);
+		queue->end = feed->end;
+		queue->grows = more;
+		SpinLockRelease(&queue->mutex);
+		ConditionVariableBroadcast(&queue->changed);
+	}
+	return more;
+}
+
+/* Look how far the file has come. */
+static void
+look_at_end(IngestChunks *chunks)
+{
+	IngestChunkQueue *queue = chunks->queue;
+
+	SpinLockAcquire(&queue->mutex);
+	chunks->end = queue->end;
+	chunks->grows = queue->grows;
+	SpinLockRelease(&queue->mutex);
+}
+
+/*
+ * Wait until the file is there up to a position, or all of it.
+ */
+static void
+wait_for_bytes(IngestChunks *chunks, int64 position)
+{
+	if (!chunks->grows || chunks->end >= position)
+		return;
+	for (;;)
+	{
+		look_at_end(chunks);
+		if (!chunks->grows || chunks->end >= position)
+			break;
+		if (chunks->feed != NULL)
+			(void) ingest_chunk_read_on(chunks);
+		else
+			ConditionVariableSleep(&chunks->queue->changed, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* Where a chunk begins in the file. */
+static inline int64
+chunk_start(const IngestChunkQueue *queue, int64 chunk)
+{
+	return queue->start + chunk * queue->chunk_size;
+}
+
+/* We have this chunk now, or CHUNK_NONE. */
+static void
+set_current(IngestChunks *chunks, int64 chunk)
+{
+	IngestChunkQueue *queue = chunks->queue;
+
+	SpinLockAcquire(&queue->mutex);
+	queue->current[chunks->process] = chunk;
+	SpinLockRelease(&queue->mutex);
+	ConditionVariableBroadcast(&queue->changed);
 }
 
 /*
@@ -313,13 +398,23 @@ take_chunk(IngestChunks *chunks)
 	IngestChunkQueue *queue = chunks->queue;
 
 	SpinLockAcquire(&queue->mutex);
-	chunks->active = queue->next < queue->stop;
+	chunks->active = queue->next < queue->stop &&
+		(queue->grows || chunk_start(queue, queue->next) < queue->end);
 	if (chunks->active)
 		chunks->chunk = queue->next++;
 	queue->current[chunks->process] = chunks->active ?
 		chunks->chunk : CHUNK_NONE;
 	SpinLockRelease(&queue->mutex);
 	ConditionVariableBroadcast(&queue->changed);
+
+	/* is there anything in it? */
+	if (chunks->active)
+	{
+		wait_for_bytes(chunks, chunk_start(queue, chunks->chunk) + 1);
+		chunks->active = chunk_start(queue, chunks->chunk) < chunks->end;
+		if (!chunks->active)
+			set_current(chunks, CHUNK_NONE);
+	}
 	return chunks->active;
 }
 
@@ -409,6 +504,7 @@ ingest_chunk_attach(IngestChunkQueue *queue, int process, const char *path,
 	chunks->context = CurrentMemoryContext;
 	chunks->csv = ingest_csv_begin(format, max_fields);
 	ingest_csv_set_eol(chunks->csv, queue->eol);
+	look_at_end(chunks);
 	chunks->fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
 	if (chunks->fd < 0)
 		ereport(ERROR,
@@ -426,7 +522,8 @@ read_up_to(IngestChunks *chunks, int64 end)
 {
 	Size		before = chunks->buf_len;
 
-	end = Min(end, chunks->queue->end);
+	wait_for_bytes(chunks, end);
+	end = Min(end, chunks->end);
 	if (end - chunks->buf_start > (int64) chunks->buf_size)
 	{
 		Size		size = end - chunks->buf_start;
@@ -475,7 +572,8 @@ buffer_at(const IngestChunks *chunks, int64 pos)
 static inline bool
 at_end_of_file(const IngestChunks *chunks)
 {
-	return chunks->buf_start + (int64) chunks->buf_len == chunks->queue->end;
+	return !chunks->grows &&
+		chunks->buf_start + (int64) chunks->buf_len == chunks->end;
 }
 
 /*
@@ -521,7 +619,7 @@ has_marker(IngestChunks *chunks)
 								 chunks->limit - pos, &done,
 								 &records, &lines);
 		if (status == INGEST_CSV_END)
-			return pos + (int64) done < chunks->queue->end;
+			return pos + (int64) done < chunks->end;
 		pos += done;
 		if (status != INGEST_CSV_MORE)
 			break;
@@ -547,9 +645,11 @@ begin_chunk(IngestChunks *chunks)
 	bool		marker;
 	Size		len;
 
-	chunks->buf_start = queue->start + chunks->chunk * queue->chunk_size;
+	chunks->buf_start = chunk_start(queue, chunks->chunk);
 	chunks->buf_len = 0;
-	chunks->limit = Min(chunks->buf_start + queue->chunk_size, queue->end);
+	chunks->limit = chunks->buf_start + queue->chunk_size;
+	wait_for_bytes(chunks, chunks->limit);
+	chunks->limit = Min(chunks->limit, chunks->end);
 	chunks->pos = chunks->line_pos = chunks->buf_start;
 	len = chunks->limit - chunks->buf_start;
 	read_up_to(chunks, chunks->limit + Min(TAIL_SIZE, queue->chunk_size));
@@ -609,10 +709,11 @@ verify_next(IngestChunks *chunks, int64 pos)
 {
 	int			encoding = GetDatabaseEncoding();
 	char		bytes[MAX_MULTIBYTE_CHAR_LEN];
-	ssize_t		n = pg_pread(chunks->fd, bytes,
-							 Min((int64) sizeof(bytes),
-								 chunks->queue->end - pos), pos);
+	ssize_t		n;
 
+	wait_for_bytes(chunks, pos + (int64) sizeof(bytes));
+	n = pg_pread(chunks->fd, bytes,
+				 Min((int64) sizeof(bytes), chunks->end - pos), pos);
 	if (n > 0 && pg_encoding_verifymbchar(encoding, bytes, (int) n) < 0)
 		report_invalid_encoding(encoding, bytes, (int) n);
 }
@@ -746,11 +847,6 @@ ingest_chunk_line(IngestChunks *chunks)
 void
 ingest_chunk_detach(IngestChunks *chunks)
 {
-	IngestChunkQueue *queue = chunks->queue;
-
-	SpinLockAcquire(&queue->mutex);
-	queue->current[chunks->process] = CHUNK_NONE;
-	SpinLockRelease(&queue->mutex);
-	ConditionVariableBroadcast(&queue->changed);
+	set_current(chunks, CHUNK_NONE);
 	CloseTransientFile(chunks->fd);
 }

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "csv.h"
+#include "source.h"
 
 /* Bytes in a chunk, unless a test asks for others. */
 #define INGEST_CHUNK_SIZE	(1024 * 1024)
@@ -34,13 +35,14 @@ typedef struct IngestChunks IngestChunks;
 extern Size ingest_chunk_queue_size(int nprocesses);
 
 /*
- * The records from byte start, where one begins, to byte end.  first_line is
- * the number of the line at byte start.  Raises no errors.
+ * The records from byte start, where one begins, to byte end, or beyond it if
+ * the file grows.  first_line is the number of the line at byte start.  Raises
+ * no errors.
  */
 extern void ingest_chunk_queue_init(IngestChunkQueue *queue,
 									const CopyFormatOptions *format,
 									IngestCsvEol eol, int64 start, int64 end,
-									int64 first_line, int64 chunk_size,
+									bool grows, int64 first_line, int64 chunk_size,
 									int nprocesses);
 
 /*
@@ -51,6 +53,15 @@ extern IngestChunks *ingest_chunk_attach(IngestChunkQueue *queue, int process,
 										 const char *path,
 										 const CopyFormatOptions *format,
 										 int max_fields);
+
+/*
+ * For the one process that has the feed of a file that grows: read_on adds to
+ * it what comes next, false if nothing does.  A process that calls it until
+ * then takes no chunk before, so that the others need not wait for it; one that
+ * is alone need not call it, the file grows as it is read.
+ */
+extern void ingest_chunk_set_feed(IngestChunks *chunks, IngestFeed *feed);
+extern bool ingest_chunk_read_on(IngestChunks *chunks);
 
 /*
  * The next record of this process, split into fields, or false if there is

@@ -14,9 +14,6 @@
  * commands/copy.c), so that a command that fails does so as it would there.
  * Our options are read first, before anything is opened.
  *
- * Data from the client is for one reader.  Where several processes may load,
- * it is first put into a temporary file, from which on it is like a file.
- *
  * A strategy named in the command that cannot be used is replaced with a
  * notice, as in ingest_load(); where the setting names it, silently: it is
  * meant for commands whose text, and what they print, nobody looks at.
@@ -46,7 +43,6 @@
 #include "choose.h"
 #include "compat.h"
 #include "copy_hook.h"
-#include "input.h"
 #include "load.h"
 
 /* Value of the setting that leaves COPY alone; others are those of strategies. */
@@ -64,7 +60,6 @@ typedef struct CopyCommand
 	bool		named;			/* the command names the strategy */
 	Relation	rel;
 	IngestSourceSpec *spec;
-	bool		spool;			/* the client's data goes to a file first */
 } CopyCommand;
 
 /* ------------------------------------------------------------------------
@@ -147,23 +142,6 @@ make_spec(const CopyStmt *stmt)
 	return spec;
 }
 
-/*
- * Would a strategy that shares a file out to processes do it, if this were
- * one?
- */
-static bool
-wants_file(const CopyCommand *command)
-{
-	const IngestStrategy *direct = ingest_strategy_lookup("direct");
-	IngestSourceSpec spool = *command->spec;
-
-	if (command->strategy->writer != NULL && !command->strategy->own_workers)
-		return false;
-	spool.kind = INGEST_SOURCE_SPOOL;
-	return direct->writer->unusable(command->rel, command->options,
-									&spool) == NULL;
-}
-
 /* ------------------------------------------------------------------------
  * The command
  * ------------------------------------------------------------------------
@@ -206,9 +184,8 @@ leave_to_server(CopyCommand *command, ParseState *pstate)
 	ingest_options_process_copy(options, pstate);
 	if (ingest_load_needs_sessions(options, command->strategy))
 		return false;
-	command->spool = command->spec->kind == INGEST_SOURCE_CLIENT &&
-		wants_file(command);
-	if (command->spool)
+	if (ingest_load_goes_by_file(command->strategy, command->rel, options,
+								 command->spec))
 		return false;
 	ingest_choose(command->strategy, command->rel, options, command->spec,
 				  &choice);
@@ -236,9 +213,6 @@ load(CopyCommand *command)
 	table_close(ingest_load_open_target(RelationGetRelid(command->rel),
 										RowExclusiveLock, options->columns),
 				NoLock);
-	if (command->spool)
-		command->spec = ingest_input_share(command->rel, command->spec,
-										   options, -1);
 
 	options->strategy = command->strategy->name;
 	load.relid = RelationGetRelid(command->rel);
@@ -286,7 +260,6 @@ take_copy(PlannedStmt *pstmt, const char *query_string,
 	command.options = ingest_options_read_command(command.stmt);
 	command.strategy = asked_strategy(&command);
 	command.spec = make_spec(command.stmt);
-	command.spool = false;
 
 	ingest_source_check_permission(command.spec);
 	if (command.options->mode == INGEST_MODE_REPLACE)

@@ -63,7 +63,8 @@ typedef struct DirectLoad
 
 	/* the file's records */
 	int64		start;
-	int64		end;
+	int64		end;			/* so far, if the file grows */
+	bool		grows;
 	int64		first_line;
 	IngestCsvEol eol;
 
@@ -135,8 +136,11 @@ find_records(DirectLoad *load)
 	StringInfoData header;
 	struct stat st;
 
-	load->end = spec->end;
-	if (load->end < 0)
+	if (spec->feed != NULL)
+		load->end = spec->feed->end;
+	else if (spec->end >= 0)
+		load->end = spec->end;
+	else
 	{
 		if (stat(spec->text, &st) < 0)
 			ereport(ERROR,
@@ -153,6 +157,7 @@ find_records(DirectLoad *load)
 	scan = ingest_scan_begin(spec, options);
 	ingest_parse_pass_header(load->rel, options, spec, scan, &header);
 	load->start = ingest_scan_position(scan);
+	load->grows = ingest_source_grows(spec);
 	load->end = Max(load->end, load->start);
 	load->first_line = ingest_scan_line(scan);
 	if (load->start == 0 && load->eol == INGEST_CSV_EOL_NL)
@@ -308,7 +313,7 @@ make_shared(DirectLoad *load, const CopyFormatOptions *format,
 	ingest_chunk_queue_init(INGEST_DIRECT_AT(shared, IngestChunkQueue,
 											 shared->queue),
 							format, load->eol, load->start, load->end,
-							load->first_line, ingest_direct_chunk_size,
+							load->grows, load->first_line, ingest_direct_chunk_size,
 							nprocesses);
 	load->shared = shared;
 	return size;
@@ -452,7 +457,8 @@ choose_workers(DirectLoad *load)
 	int			nworkers = load->target->options->workers - 1;
 	const char *reason;
 
-	nworkers = (int) Min((int64) nworkers, nchunks - 1);
+	if (!load->grows)
+		nworkers = (int) Min((int64) nworkers, nchunks - 1);
 	if (nworkers <= 0)
 		return 0;
 	reason = ingest_direct_serial(load->target, load->rel);
@@ -498,6 +504,8 @@ load_pages(DirectLoad *load, const CopyFormatOptions *format,
 	if (load->parallel != NULL)
 		target->workers_used += ingest_parallel_launch(load->parallel,
 													   "ingest_direct_worker");
+	ingest_direct_part_feed(part, target->spec->feed,
+							target->workers_used > 1);
 	run_part(part, load->indexer, target->meter);
 	ingest_direct_part_count(part);
 	ingest_direct_part_end(part);
@@ -593,6 +601,8 @@ load_all(DirectLoad *load)
 
 	target->rows_loaded += pg_atomic_read_u64(&load->shared->rows);
 	target->rows_read = target->rows_loaded;
+	if (load->grows)
+		load->end = target->spec->feed->end;
 	ingest_source_read_elsewhere(target->source,
 								 load->end - target->spec->start);
 }

@@ -160,6 +160,13 @@ extern IngestDirectPart *ingest_direct_part_begin(IngestDirectShared *shared,
 												  IngestIndexer *indexer,
 												  IngestMeter *meter);
 
+/*
+ * The leader's: this is where the bytes of the file come from, NULL if they are
+ * all there.  With others at work it does nothing else before they are.
+ */
+extern void ingest_direct_part_feed(IngestDirectPart *part, IngestFeed *feed,
+									bool others);
+
 /* Load until there are no chunks left. */
 extern void ingest_direct_part_run(IngestDirectPart *part);
 

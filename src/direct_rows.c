@@ -818,6 +818,15 @@ insert_kept_rows(DirectLeaf *leaf)
 }
 
 void
+ingest_direct_part_feed(IngestDirectPart *part, IngestFeed *feed, bool others)
+{
+	ingest_chunk_set_feed(part->chunks, feed);
+	if (others)
+		while (ingest_chunk_read_on(part->chunks))
+			show_progress(part, 0);
+}
+
+void
 ingest_direct_part_run(IngestDirectPart *part)
 {
 	ErrorContextCallback callback;

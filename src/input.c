@@ -144,3 +144,20 @@ ingest_input_share(Relation target, const IngestSourceSpec *spec,
 	ingest_options_remove_header(options);
 	return shared;
 }
+
+bool
+ingest_input_is_stream(const IngestSourceSpec *spec)
+{
+	return spec->kind != INGEST_SOURCE_QUERY && !is_plain_file(spec);
+}
+
+IngestSourceSpec *
+ingest_input_stream(Relation target, const IngestSourceSpec *spec,
+					IngestOptions *options, int64 first_bytes)
+{
+	IngestSourceSpec *stream = ingest_spool_begin(target, spec, options,
+												  first_bytes);
+
+	ingest_options_remove_header(options);
+	return stream;
+}

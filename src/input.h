@@ -52,4 +52,15 @@ extern IngestSourceSpec *ingest_input_share(Relation target,
 											IngestOptions *options,
 											int64 max_rows);
 
+/*
+ * For loads in this process and its parallel workers: what a client, a program
+ * or a pipe sends can become a spool that grows while it is read, with about
+ * first_bytes to begin with.
+ */
+extern bool ingest_input_is_stream(const IngestSourceSpec *spec);
+extern IngestSourceSpec *ingest_input_stream(Relation target,
+											 const IngestSourceSpec *spec,
+											 IngestOptions *options,
+											 int64 first_bytes);
+
 #endif							/* INGEST_INPUT_H */

@@ -51,6 +51,8 @@
 
 #include "choose.h"
 #include "compat.h"
+#include "direct.h"
+#include "input.h"
 #include "load.h"
 #include "load_job.h"
 #include "message.h"
@@ -61,6 +63,13 @@
 
 /* Longest time between two commits at a dynamic interval, milliseconds. */
 #define DYNAMIC_COMMIT_MS	1000
+
+/*
+ * What a load waits for before it chooses a strategy for a source that comes
+ * bit by bit: enough for "auto" to see that there are many rows, and to want
+ * all the processes it may have by default.
+ */
+#define FIRST_CHUNKS		16
 
 /*
  * commit_delay of the batch modes, microseconds; commit_siblings is set to 0,
@@ -256,6 +265,39 @@ ingest_load_choose(IngestLoad *load, Relation rel, bool tell,
 		report->reason = _(choice.reason);
 }
 
+bool
+ingest_load_goes_by_file(const IngestStrategy *strategy, Relation rel,
+						 const IngestOptions *options,
+						 const IngestSourceSpec *spec)
+{
+	const IngestStrategy *direct = ingest_strategy_lookup("direct");
+	IngestSourceSpec file = *spec;
+
+	if (!ingest_input_is_stream(spec) ||
+		(strategy->writer != NULL && !strategy->own_workers))
+		return false;
+	file.kind = INGEST_SOURCE_SPOOL;
+	return direct->writer->unusable(rel, options, &file) == NULL;
+}
+
+/*
+ * Have the load read a file if that is what its processes need.
+ */
+static void
+open_stream(IngestLoad *load, Relation rel)
+{
+	IngestOptions *options;
+
+	if (!ingest_load_goes_by_file(load->strategy, rel, load->options,
+								  load->spec))
+		return;
+	options = palloc_object(IngestOptions);
+	*options = *load->options;
+	load->spec = ingest_input_stream(rel, load->spec, options,
+									 FIRST_CHUNKS * (int64) ingest_direct_chunk_size);
+	load->options = options;
+}
+
 /*
  * Choose the writer, and open the target and what stands between the source
  * and the writer.  Called in a transaction; all of it is allocated in the
@@ -277,7 +319,6 @@ begin_load(const IngestLoad *load, MemoryContext parent, bool tell,
 	state->load = *load;
 
 	target->relid = load->relid;
-	target->spec = load->spec;
 	target->context = context;
 	target->meter = ingest_meter_begin();
 
@@ -285,6 +326,8 @@ begin_load(const IngestLoad *load, MemoryContext parent, bool tell,
 								  load->options->columns);
 	if (!rel->rd_islocaltemp)
 		PreventCommandIfReadOnly("ingest_load()");
+	open_stream(&state->load, rel);
+	target->spec = state->load.spec;
 	ingest_load_choose(&state->load, rel, tell, report);
 	state->writer = state->load.strategy->writer;
 	target->options = state->load.options;
@@ -292,7 +335,7 @@ begin_load(const IngestLoad *load, MemoryContext parent, bool tell,
 	ingest_meter_watch(target->meter, rel);
 	if (state->writer->needs_parser)
 	{
-		target->source = ingest_source_begin(load->spec, target->options);
+		target->source = ingest_source_begin(target->spec, target->options);
 		target->parser = ingest_parse_begin(rel, target->options,
 											target->source);
 	}
@@ -523,6 +566,7 @@ ingest_load_job_put(StringInfo request, const IngestLoad *load)
 	const IngestSourceSpec *spec = load->spec;
 	int32		leader_pid = MyProcPid;
 
+	Assert(spec->feed == NULL);
 	ingest_message_put(request, &load->relid, sizeof(load->relid));
 	ingest_message_put(request, &leader_pid, sizeof(leader_pid));
 	ingest_message_put_string(request, ingest_options_text(load->options));

@@ -56,6 +56,15 @@ extern void ingest_load_lock_replaced(Oid relid);
 extern void ingest_load_check_replace(Relation rel);
 
 /*
+ * Can a source that is read once, from its beginning to its end, be put into a
+ * file for the strategy asked for?  Loads in this process do that.
+ */
+extern bool ingest_load_goes_by_file(const IngestStrategy *strategy,
+									 Relation rel,
+									 const IngestOptions *options,
+									 const IngestSourceSpec *spec);
+
+/*
  * Find the strategy that does a load asked for, and put it, with the options
  * to match, into the load and into the report.  With tell the user learns
  * about a strategy that had to be replaced.

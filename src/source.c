@@ -350,6 +350,12 @@ ingest_source_bytes_total(const IngestSource *source)
 	return source->bytes_total;
 }
 
+bool
+ingest_source_grows(const IngestSourceSpec *spec)
+{
+	return spec->feed != NULL && !spec->feed->at_end;
+}
+
 const IngestSourceSpec *
 ingest_source_get_spec(const IngestSource *source)
 {
@@ -427,12 +433,22 @@ open_file(IngestSource *source)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a directory", name)));
 
-	if (source->file >= 0)
+	if (source->file >= 0 && !ingest_source_grows(&source->spec))
 	{
 		int64		end = source->spec.end < 0 ? st.st_size : source->spec.end;
 
 		source->bytes_total = Max(end - source->spec.start, 0);
 	}
+}
+
+/*
+ * Have the bytes at a position of the file, if there are any.
+ */
+static void
+feed_up_to(const IngestSourceSpec *spec, int64 position)
+{
+	while (ingest_source_grows(spec) && spec->feed->end <= position)
+		(void) spec->feed->more(spec->feed);
 }
 
 static size_t
@@ -449,6 +465,7 @@ read_file(IngestSource *source, char *buf, size_t len)
 	if (len == 0)
 		return 0;
 
+	feed_up_to(&source->spec, position);
 	if (source->file >= 0)
 		got = FileRead(source->file, buf, len, position,
 					   WAIT_EVENT_COPY_FILE_READ);

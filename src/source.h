@@ -30,6 +30,20 @@ typedef enum IngestSourceKind
 } IngestSourceKind;
 
 /*
+ * A file that grows while it is read: its bytes come from another source, which
+ * one process, the one that made it, reads on.
+ */
+typedef struct IngestFeed IngestFeed;
+
+struct IngestFeed
+{
+	/* Add bytes to the file; returns false, with at_end set, if none come. */
+	bool		(*more) (IngestFeed *feed);
+	int64		end;			/* of the file, so far */
+	bool		at_end;
+};
+
+/*
  * Where the bytes are.  A spool is only ever named by our own code: its path
  * needs no permission of the caller's.
  */
@@ -48,6 +62,9 @@ typedef struct IngestSourceSpec
 	int64		start;
 	int64		end;
 	int64		first_line;		/* line number of the first byte, from 1 */
+
+	IngestFeed *feed;			/* a spool that is not complete yet, or NULL;
+								 * for this process alone */
 } IngestSourceSpec;
 
 /* A piece of a file that begins and ends at record boundaries. */
@@ -105,6 +122,10 @@ extern int64 ingest_source_bytes_done(const IngestSource *source);
 /* Somebody else has read the source's file, that many bytes of it. */
 extern void ingest_source_read_elsewhere(IngestSource *source, int64 bytes);
 extern int64 ingest_source_bytes_total(const IngestSource *source); /* 0: unknown */
+
+/* Are there bytes that have not come to the file yet? */
+extern bool ingest_source_grows(const IngestSourceSpec *spec);
+
 extern const IngestSourceSpec *ingest_source_get_spec(const IngestSource *source);
 extern int	ingest_source_query_columns(const IngestSource *source);	/* -1: no query */
 extern void ingest_source_finish(IngestSource *source);

@@ -10,6 +10,10 @@
  * to a resource owner and would be reported as leaked at its end; instead a
  * callback of a memory context closes, and thereby deletes, it.
  *
+ * What a client or a program sends may take its time, and need not be all
+ * there before the load begins: after its first bytes such a source is left to
+ * a feed, which puts the others into the file when the load asks for them.
+ *
  * IDENTIFICATION
  *		src/spool.c
  *
@@ -29,8 +33,9 @@
 
 typedef struct Spool
 {
+	IngestFeed	feed;
 	File		file;
-	int64		len;
+	IngestScan *scan;			/* the source */
 	MemoryContextCallback callback;
 } Spool;
 
@@ -63,7 +68,7 @@ write_spool(Spool *spool, const char *data, size_t len)
 		ssize_t		written;
 
 		written = FileWrite(spool->file, unconstify(char *, data), len,
-							spool->len, WAIT_EVENT_BUFFILE_WRITE);
+							spool->feed.end, WAIT_EVENT_BUFFILE_WRITE);
 		if (written <= 0)
 		{
 			/* If nothing says why, it is for want of space. */
@@ -76,48 +81,94 @@ write_spool(Spool *spool, const char *data, size_t len)
 		}
 		data += written;
 		len -= written;
-		spool->len += written;
+		spool->feed.end += written;
 	}
+}
+
+/*
+ * Open the source and put its header into a new file.  The header's line end
+ * is that of the file; it stays in front of the rows for readers to see.
+ */
+static Spool *
+begin_spool(Relation target, const IngestSourceSpec *spec,
+			const IngestOptions *options, IngestSourceSpec *result)
+{
+	IngestScan *scan = ingest_scan_begin(spec, options);
+	Spool	   *spool = create_spool();
+	StringInfoData header;
+
+	spool->scan = scan;
+	initStringInfo(&header);
+	ingest_parse_pass_header(target, options, spec, scan, &header);
+	write_spool(spool, header.data, header.len);
+
+	memset(result, 0, sizeof(*result));
+	result->kind = INGEST_SOURCE_SPOOL;
+	result->text = pstrdup(FilePathName(spool->file));
+	result->start = header.len;
+	result->end = -1;
+	result->first_line = ingest_scan_line(scan);
+	return spool;
+}
+
+/*
+ * Put the bytes that come next into the file, whatever they are (an
+ * IngestFeed's more).
+ */
+static bool
+feed_spool(IngestFeed *feed)
+{
+	Spool	   *spool = (Spool *) feed;
+	IngestScanPiece piece;
+
+	if (feed->at_end)
+		return false;
+	if (ingest_scan_rest(spool->scan, &piece))
+	{
+		write_spool(spool, piece.data, piece.len);
+		return true;
+	}
+	feed->at_end = true;
+	ingest_scan_finish(spool->scan);
+	return false;
+}
+
+IngestSourceSpec *
+ingest_spool_begin(Relation target, const IngestSourceSpec *spec,
+				   const IngestOptions *options, int64 first_bytes)
+{
+	IngestSourceSpec *result = palloc_object(IngestSourceSpec);
+	Spool	   *spool = begin_spool(target, spec, options, result);
+
+	spool->feed.more = feed_spool;
+	result->feed = &spool->feed;
+	while (spool->feed.end < first_bytes && feed_spool(&spool->feed))
+		;
+	return result;
 }
 
 IngestSourceSpec *
 ingest_spool_source(Relation target, const IngestSourceSpec *spec,
 					const IngestOptions *options, int64 max_rows)
 {
-	IngestSourceSpec *result = palloc0_object(IngestSourceSpec);
+	IngestSourceSpec *result = palloc_object(IngestSourceSpec);
+	Spool	   *spool = begin_spool(target, spec, options, result);
 	int64		left = max_rows >= 0 ? max_rows : PG_INT64_MAX;
-	IngestScan *scan = ingest_scan_begin(spec, options);
-	Spool	   *spool = create_spool();
 	IngestScanPiece piece;
-	StringInfoData header;
 
-	/*
-	 * The header's line end is that of the file; it stays in front of the
-	 * rows for readers to see.
-	 */
-	initStringInfo(&header);
-	ingest_parse_pass_header(target, options, spec, scan, &header);
-	write_spool(spool, header.data, header.len);
-
-	result->kind = INGEST_SOURCE_SPOOL;
-	result->text = pstrdup(FilePathName(spool->file));
-	result->start = header.len;
-	result->end = -1;
-	result->first_line = ingest_scan_line(scan);
-
-	while (ingest_scan_next(scan, left, PG_INT64_MAX, &piece))
+	while (ingest_scan_next(spool->scan, left, PG_INT64_MAX, &piece))
 	{
 		write_spool(spool, piece.data, piece.len);
 		left -= piece.records;
 	}
 
 	/* The error is to be raised when a load comes to it. */
-	if (ingest_scan_broken(scan))
+	if (ingest_scan_broken(spool->scan))
 	{
-		while (ingest_scan_rest(scan, &piece))
+		while (ingest_scan_rest(spool->scan, &piece))
 			write_spool(spool, piece.data, piece.len);
 	}
 
-	ingest_scan_finish(scan);
+	ingest_scan_finish(spool->scan);
 	return result;
 }

@@ -32,4 +32,13 @@ extern IngestSourceSpec *ingest_spool_source(Relation target,
 											 const IngestOptions *options,
 											 int64 max_rows);
 
+/*
+ * The same for all rows, but return as soon as there are that many bytes: the
+ * spec has a feed for the others.
+ */
+extern IngestSourceSpec *ingest_spool_begin(Relation target,
+											const IngestSourceSpec *spec,
+											const IngestOptions *options,
+											int64 first_bytes);
+
 #endif							/* INGEST_SPOOL_H */

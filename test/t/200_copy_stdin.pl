@@ -304,6 +304,94 @@ foreach my $talk (@talks)
 }
 
 # ------------------------------------------------------------------------
+# Data that comes while it is loaded.  Processes begin with the first bytes, 16
+# chunks of them, and wait for those that follow.
+# ------------------------------------------------------------------------
+
+my $stream = join('', map { qq($_,"name ,\n$_"\n) } 1000 .. 100000);
+my $half = index($stream, "\n60000,") + 1;
+
+sub pieces { return data(unpack('(a50000)*', $_[0])); }
+
+my @streams = (
+	[ 'a stream', pieces($stream), message('c', '') ],
+	[ 'a stream with a bad row at its begin',
+		pieces("1000,a\n1001x,b\n$stream"), message('c', '') ],
+	[ 'a stream with a bad row in it',
+		pieces(substr($stream, 0, $half) . "13,b\n" . substr($stream, $half)),
+		message('c', '') ],
+	[ 'a stream with a bad row at its end', pieces($stream . "x,a\n"),
+		message('c', '') ],
+	[ 'a stream with an open quote',
+		pieces(substr($stream, 0, $half) . '7,"b' . substr($stream, $half)),
+		message('c', '') ],
+	[ 'a stream with an end mark',
+		pieces(substr($stream, 0, $half) . "\\.\n" . substr($stream, $half)),
+		message('c', '') ],
+	[ 'a stream and CopyFail', pieces($stream), message('f', "no\0") ]);
+
+foreach my $stream (@streams)
+{
+	my ($name, @messages) = @$stream;
+	my %said;
+
+	foreach my $strategy ('off', 'direct', 'staged')
+	{
+		foreach my $workers ($strategy eq 'off' ? 1 : (1, 2, 4))
+		{
+			query("SET ingest_tools.workers = $workers");
+			query("SET ingest_tools.chunk_size = '8kB'");
+			query("SET ingest_tools.strategy = '$strategy'");
+			my $said = join("\n",
+				copy($connection, 'COPY t FROM STDIN (FORMAT csv)', 0,
+					@messages),
+				query('SELECT count(*), sum(hashtext(t::text)) FROM t'));
+			query('TRUNCATE t');
+			$said{$strategy} //= $said;
+			next if $strategy eq 'off';
+
+			# the server says so where a worker has met the error
+			$said =~ s/^parallel worker\n//m;
+
+			# what the end of the connection is said to be in is not COPY's
+			$_ = $name =~ /CopyFail/ ? without_context($_) : $_
+			  foreach $said, $said{off};
+			is($said, $said{off}, "$name by $strategy with $workers processes");
+			next if $said !~ /^C\|COPY/m;
+			like(
+				query('SELECT strategy_used, workers_used FROM ingest_last_report()'),
+				qr/@{[unpack('H*', $strategy)]}0000000[0-9a-f]3$workers$/m,
+				"$name is loaded by $strategy in $workers processes");
+		}
+	}
+}
+query('RESET ALL');
+
+# The same from programs, which have an exit status.
+foreach my $command (
+	'seq 1000 100000 | sed s/$/,x/',
+	'seq 1000 100000 | sed s/$/,x/; exit 3',
+	'seq 1000 100000 | sed s/$/,x/; echo y,x',
+	'seq 1000 100000 | sed s/$/,x/; kill -9 $$')
+{
+	my %said;
+
+	foreach my $strategy ('off', 'direct')
+	{
+		query("SET ingest_tools.workers = 2");
+		query("SET ingest_tools.chunk_size = '8kB'");
+		query("SET ingest_tools.strategy = '$strategy'");
+		my $said = join("\n",
+			query("COPY t FROM PROGRAM \$\$$command\$\$ (FORMAT csv)"),
+			query('SELECT count(*), sum(hashtext(t::text)) FROM t'));
+		query('TRUNCATE t');
+		$said{$strategy} = without_context($said);
+	}
+	is($said{direct}, $said{off}, "direct from program $command");
+}
+query('RESET ALL');
+
+# ------------------------------------------------------------------------
 # The client goes away
 # ------------------------------------------------------------------------
 
