@@ -24,6 +24,7 @@ OBJS = \
 	src/direct.o \
 	src/direct_check.o \
 	src/direct_rows.o \
+	src/flush_ahead.o \
 	src/foreign_key.o \
 	src/generate.o \
 	src/generate_key.o \

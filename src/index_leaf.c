@@ -65,6 +65,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "flush_ahead.h"
 #include "index_insert.h"
 #include "index_page.h"
 
@@ -1062,6 +1063,7 @@ ingest_index_insert_batches(IngestIndexTarget *target, IngestKeyStream *stream)
 		int			n;
 
 		CHECK_FOR_INTERRUPTS();
+		ingest_flush_ahead();
 		if (!queue_fill(leaf))
 			break;
 

@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "flush_ahead.h"
 #include "index_insert.h"
 
 /* Rows of a list of TIDs, one after the other. */
@@ -105,6 +106,7 @@ row_scan_next(RowScan *scan)
 	ItemPointer tid;
 
 	CHECK_FOR_INTERRUPTS();
+	ingest_flush_ahead();
 	if (!row_scan_advance(scan))
 		return NULL;
 	tid = (ItemPointer) scan->record;

@@ -57,6 +57,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "flush_ahead.h"
 #include "prefault.h"
 #include "write_pages.h"
 
@@ -332,6 +333,7 @@ append_batch(IngestPageWriter *writer, BlockNumber *blocks)
 			enter_ring(pages, writer->rel, block, buffers[i]);
 		}
 	}
+	ingest_flush_ahead();
 }
 
 /*
